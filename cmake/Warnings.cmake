@@ -1,0 +1,28 @@
+# rlflow_library(name sources…): a static library of the project's own code, warnings as errors.
+function(rlflow_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror)
+  target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
+  if(RLFLOW_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${RLFLOW_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(${target} PUBLIC -fsanitize=${RLFLOW_SANITIZE})
+  endif()
+endfunction()
+
+function(rlflow_library target)
+  add_library(${target} STATIC ${ARGN})
+  rlflow_options(${target})
+endfunction()
+
+# rlflow_test(name SOURCES … LIBRARIES …): one gtest program, one ctest case.
+function(rlflow_test target)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
+  add_executable(${target} ${ARG_SOURCES})
+  rlflow_options(${target})
+  target_compile_definitions(${target} PRIVATE RLFLOW_SOURCE_DIR="${CMAKE_SOURCE_DIR}" RLFLOW_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_link_libraries(${target} PRIVATE ${ARG_LIBRARIES} GTest::gtest GTest::gmock GTest::gtest_main)
+  add_test(NAME ${target} COMMAND ${target})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  set_tests_properties(${target} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+endfunction()

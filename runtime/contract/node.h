@@ -1,0 +1,89 @@
+// A node kind's code as the engine sees it: payloads and models in, payloads and metrics out.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "runtime/contract/ids.h"
+#include "runtime/contract/model_instance.h"
+#include "runtime/contract/payload.h"
+
+namespace rlflow {
+
+// The update of step k: how many optimizer steps were applied of those planned.
+struct UpdateOutcome {
+  std::int64_t applied = 0;  // optimizer steps
+  std::int64_t planned = 0;
+};
+
+struct Metric {
+  std::string name;   // the field's names: "reward/mean", "grad_norm", …
+  double value = 0;   // NaN and infinities are legal and stored as such
+};
+
+// A response worth showing to a person, from rollout or evaluate.
+struct Sample {
+  std::string prompt;
+  std::string response;
+  std::optional<double> reward;
+};
+
+struct TaskInputs {
+  // One per argument of the node's signature, in signature order; null where the argument is not an edge,
+  // or an optional edge that is absent. A variadic argument is last and continues the vector.
+  std::vector<PayloadPtr> payloads;
+  // The output of this node at its previous step where the signature carries one (a take node's cursor);
+  // null at the first.
+  PayloadPtr carried;
+  // The model or replica the node reads or updates; null for nodes without one.
+  ModelInstance* model = nullptr;
+};
+
+struct TaskResult {
+  std::vector<PayloadPtr> outputs;   // one per output of the signature, carried one included
+  std::vector<Metric> metrics;
+  std::vector<Sample> samples;       // a few, for display; not stored as results
+  std::optional<UpdateOutcome> update;   // set by update nodes alone
+  std::map<std::string, std::string> decisions;  // recorded choices that a replay must obey
+};
+
+// What a running task may use of the world. Valid for the time of the call.
+struct TaskContext {
+  Step step = 0;
+  std::int32_t slot = 0;
+  std::int32_t attempt = 1;
+  std::uint64_t run_seed = 1;
+  // Version of the model read (rollout, logprob, evaluate) or made (update); 0 without a model.
+  Version version = 0;
+  std::stop_token stop;             // polled at each decode step or micro-batch; on stop throw TaskStopped
+  std::map<std::string, std::string> decisions;  // recorded by an earlier run of this task; empty the first time
+  // Progress of a long task in its own unit (tokens, sequences); may be null.
+  void (*progress)(void* self, std::int64_t done, std::int64_t total) = nullptr;
+  void* progress_self = nullptr;
+};
+
+// Thrown by a node that saw its stop token.
+struct TaskStopped : std::runtime_error {
+  TaskStopped() : std::runtime_error("stopped") {}
+};
+
+// Thrown when a result is not finite or a run-time gate is broken: never retried; the run stops, resumable.
+struct NumericsError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Made once per plan node. `run` may be called from different threads, never two at once for one node object.
+// Everything a result depends on is in `inputs`, `context` and the plan node it was made from.
+class Node {
+ public:
+  virtual ~Node() = default;
+  virtual TaskResult run(const TaskInputs& inputs, const TaskContext& context) = 0;
+};
+
+}  // namespace rlflow

@@ -1,0 +1,141 @@
+// The door between the program `rlflow` and librlflow_run.so (engine, nodes, libtorch): plain requests in,
+// events and an outcome out. The library is opened by the verbs that execute; nothing else of it is exported.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/contract/cluster.h"
+#include "runtime/contract/digest.h"
+#include "runtime/contract/node.h"
+#include "runtime/contract/plan.h"
+
+namespace rlflow {
+
+// What the node library offers to the engine. The engine's tests supply a fake one.
+class NodeLibrary {
+ public:
+  virtual ~NodeLibrary() = default;
+  virtual std::unique_ptr<Node> make_node(const Plan& plan, NodeId node) = 0;
+  // Loads or draws the weights of a plan model; throws std::runtime_error naming file, tensor and offset.
+  virtual std::unique_ptr<ModelInstance> make_model(const Plan& plan, ModelId model) = 0;
+  // Parses an artifact's bytes; throws std::runtime_error naming what is wrong.
+  virtual PayloadPtr read_payload(Kind kind, std::span<const std::byte> bytes) = 0;
+  // A scalar made by the engine for `prev(…, init=…)`.
+  virtual PayloadPtr make_scalar(double value) = 0;
+  // Called on a group's own thread before its first task: OpenMP threads, device, deterministic mode.
+  virtual void enter_group(const PlanGroup& group) = 0;
+  // What results depend on besides the program: libtorch version, CPU features, op versions. Recorded by a run.
+  virtual std::map<std::string, std::string> environment() = 0;
+  // Files a model or data declaration reads, relative to the root, for hashing at start.
+  virtual std::vector<std::string> files_of(const Plan& plan) = 0;
+};
+
+struct RunEvent {
+  enum class Type {
+    opened,          // run directory ready: `text` is its path, `step` the last committed step, `total` the last step
+    recovering,      // redoing updates: `step` of `total`
+    task_started,    // node, step, slot, attempt
+    task_progress,   // node, done, total
+    task_done,       // node, milliseconds, metrics, samples
+    task_failed,     // node, attempt, text
+    step_committed,  // step; metrics of all its nodes, now durable; milliseconds = wall time since the previous one
+    evaluated,       // node, step = version evaluated, metrics, samples; durable
+    checkpointed,    // step
+    warning,         // text
+    paused,          // by a signal, after the commit
+    finished,        // step
+  };
+  Type type = Type::warning;
+  NodeId node;
+  Step step = 0;
+  std::int32_t slot = 0;
+  std::int32_t attempt = 1;
+  std::int64_t done = 0;
+  std::int64_t total = 0;
+  double milliseconds = 0;
+  std::string text;
+  // "<name>" of one node for task_done; "<node>.<name>" for step_committed
+  std::vector<Metric> metrics;
+  std::vector<Sample> samples;
+};
+
+// Called from engine threads, one call at a time. Must return soon and not throw.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  virtual void on_event(const RunEvent& event) = 0;
+};
+
+// Exit codes of the engine document.
+enum class ExitCode {
+  yes = 0,
+  no = 1,
+  could_not_answer = 2,
+  person_must_act = 3,
+  store_damaged = 4,
+  device_lost = 5,
+  interrupted = 130,
+  terminated = 143,
+};
+
+struct Outcome {
+  ExitCode code = ExitCode::yes;
+  std::string code_id;   // "R0101" … of a failure; empty on success
+  std::string message;   // one line, lower case, for a person
+  std::string help;      // the next action
+  std::optional<NodeId> node;  // whose line in the program shows the failure
+};
+
+struct RunRequest {
+  std::filesystem::path run_dir;   // run: must not exist; resume: must
+  std::string name;
+  std::string command;             // as the user typed it, for the record
+  std::uint64_t seed = 1;
+  bool resume = false;
+};
+
+enum class Verdict { identical, differs, cannot };
+
+struct ReplayRequest {
+  std::filesystem::path run_dir;
+  std::string task;                // "traj:42", "traj:42:3"
+};
+struct ReplayReport {
+  Verdict verdict = Verdict::cannot;
+  std::string detail;              // first differing element, or why not
+  std::vector<std::string> redone; // updates redone first, and outputs compared with their digests
+};
+
+struct ExportRequest {
+  std::filesystem::path run_dir;
+  std::string model;
+  std::optional<Version> version;  // the head if not set
+  std::filesystem::path folder;    // must not exist, or be empty
+};
+
+// Implemented in librlflow_run.so. `plan` for an existing run is the one compiled from the run's own copy
+// of its program. Every call may throw nothing: failures are Outcomes.
+class RunApi {
+ public:
+  virtual ~RunApi() = default;
+  virtual Cluster cluster() = 0;
+  virtual Outcome run(const Plan& plan, const RunRequest& request, RunObserver& observer) = 0;
+  virtual Outcome replay(const Plan& plan, const ReplayRequest& request, ReplayReport& report) = 0;
+  virtual Outcome export_model(const Plan& plan, const ExportRequest& request) = 0;
+  // Asks a run in progress to pause (commit, checkpoint, leave). Safe from any thread; from a signal handler too.
+  virtual void request_pause() = 0;
+};
+
+inline constexpr int kRunApiVersion = 1;
+inline constexpr const char* kRunApiSymbol = "rlflow_open_run_api";
+// extern "C" RunApi* rlflow_open_run_api(int version): one object a process; null on another version.
+using OpenRunApi = RunApi* (*)(int version);
+
+}  // namespace rlflow
