@@ -73,7 +73,8 @@ struct RenderOptions {
 // The text of one message, ending in a newline.
 std::string render(const Diagnostic& diagnostic, const SourceMap& sources, const RenderOptions& options = {});
 // All messages, an empty line between them, and a last line "2 errors, 1 warning" (nothing for none).
-std::string render_all(const std::vector<Diagnostic>& list, const SourceMap& sources, const RenderOptions& options = {});
+std::string render_all(const std::vector<Diagnostic>& list, const SourceMap& sources,
+                       const RenderOptions& options = {});
 
 std::size_t count_level(const std::vector<Diagnostic>& list, Level level);
 

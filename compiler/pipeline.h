@@ -36,10 +36,10 @@ enum class ParamType { integer, real, boolean, string, path, word, duration, tok
 struct Param {
   std::string name;  // its address: "steps", "gsm.prompts"
   ParamType type = ParamType::integer;
-  Value value;       // null where it could not be found
-  Value declared;    // the value in the source
-  std::optional<double> lo, hi;   // `in lo..hi`, both ends included
-  std::vector<Value> choices;     // `in {a, b}`
+  Value value;                   // null where it could not be found
+  Value declared;                // the value in the source
+  std::optional<double> lo, hi;  // `in lo..hi`, both ends included
+  std::vector<Value> choices;    // `in {a, b}`
   std::string doc;
   Origin origin = Origin::source;
   bool used = false;
@@ -95,8 +95,8 @@ struct Replica {
 // A data set or a reward function.
 struct Source {
   std::string name;
-  std::string source;    // "builtin", "jsonl", "exec"
-  std::string argument;  // name of the builtin, path, command
+  std::string source;                          // "builtin", "jsonl", "exec"
+  std::string argument;                        // name of the builtin, path, command
   const SourceSignature* signature = nullptr;  // in the catalog; null where unknown
   Settings settings;
   bool used = false;
@@ -125,9 +125,9 @@ struct ScheduleBlock {
 
 // One origin of a dimension. Equal ids mean equal dimensions; names are for people.
 struct Dim {
-  std::string name;                   // as annotated, else the signature's letter
+  std::string name;  // as annotated, else the signature's letter
   NodeId maker;
-  std::optional<std::int64_t> size;   // where the program fixes it
+  std::optional<std::int64_t> size;  // where the program fixes it
   bool annotated = false;
 };
 
@@ -147,7 +147,7 @@ struct NodeInput {
   std::int32_t argument = 0;  // index into the signature's arguments
   NodeId node;                // edge, previous_step
   std::int32_t port = 0;
-  double init = 0;            // previous_step
+  double init = 0;  // previous_step
   Span span;
 };
 
@@ -163,16 +163,16 @@ struct Node {
   RewardId reward;
   std::vector<ModelId> models;
   Attributes constants;
-  Settings settings;  // common ones included: retry, timeout, on_failure, from
-  GroupId on;         // as written
-  BlockId block;      // inside an `every` block
-  bool removed = false;    // `when` was false
-  bool known = true;       // false: some of it could not be resolved; checks about it are off
+  Settings settings;     // common ones included: retry, timeout, on_failure, from
+  GroupId on;            // as written
+  BlockId block;         // inside an `every` block
+  bool removed = false;  // `when` was false
+  bool known = true;     // false: some of it could not be resolved; checks about it are off
   Span span;
-  Span op_span;       // the call
-  Span callee_span;   // the op's name
-  Span close_span;    // the call's closing parenthesis
-  Span settings_span; // braces included; invalid without a block
+  Span op_span;        // the call
+  Span callee_span;    // the op's name
+  Span close_span;     // the call's closing parenthesis
+  Span settings_span;  // braces included; invalid without a block
   Span when_span;
 };
 
@@ -194,7 +194,7 @@ struct Pipeline {
   Span stop_span;
 
   const Node& node(NodeId id) const { return nodes[id.index()]; }
-  const Sync* sync_of(ReplicaId id) const;       // null if there is none
+  const Sync* sync_of(ReplicaId id) const;           // null if there is none
   PortType type_of(const NodeOutput& output) const;  // with the dimensions' names
 };
 

@@ -17,8 +17,8 @@ std::vector<std::uint32_t> find_line_starts(std::string_view text) {
 }
 
 struct Utf8Form {
-  int length;               // of the sequence; 0: not a first byte
-  std::uint32_t smallest;   // code points below it have a shorter form
+  int length;              // of the sequence; 0: not a first byte
+  std::uint32_t smallest;  // code points below it have a shorter form
 };
 
 Utf8Form form_of(unsigned char first) {
