@@ -1,3 +1,4 @@
+// How responses are judged, one by one.
 #include "nodes/score_node.h"
 
 #include <cmath>
