@@ -33,7 +33,8 @@ class Reward {
 // Throws std::runtime_error naming the declaration and what is wrong with it.
 std::unique_ptr<Reward> make_reward(const PlanReward& reward);
 
-// The value of the verdict; a non-finite value is an error too. Throws std::runtime_error naming reward and response.
+// The value of the verdict; a non-finite value is an error too. Throws std::runtime_error saying why, with prompt and
+// response.
 double judged_value(const Reward& reward, const RewardRequest& request);
 
 }  // namespace rlflow
