@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "runtime/contract/run_api.h"
+#include "runtime/contract/node_library.h"
 
 namespace rlflow {
 
