@@ -49,9 +49,10 @@ void check_data(const CheckInput& input, const Source& data, Diagnostics& diagno
 
 void check_files(const CheckInput& input, Diagnostics& diagnostics) {
   Usage usage = usage_of(input.pipeline);
+  std::set<std::pair<std::string, std::string>> told;  // one message a folder
   for (ModelId id : usage.models) {
     const Model& model = input.pipeline.models[id.index()];
-    if (!model.path.empty()) check_model(input, model, diagnostics);
+    if (!model.path.empty() && told.emplace(model.path, model.loader).second) check_model(input, model, diagnostics);
   }
   for (DataId id : usage.data) check_data(input, input.pipeline.data[id.index()], diagnostics);
 }

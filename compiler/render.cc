@@ -57,6 +57,7 @@ class Renderer {
     headline();
     bool first = true;
     for (FileId file : files_) {
+      if (!first) row("", "");
       snippet(file, first);
       first = false;
     }
@@ -133,7 +134,6 @@ class Renderer {
       marked_rows(marks);
       last = line;
     }
-    row("", "");
   }
 
   void source_row(FileId file, std::uint32_t line) {
@@ -184,6 +184,8 @@ class Renderer {
   }
 
   void trailers() {
+    if (diagnostic_.notes.empty() && diagnostic_.fixes.empty()) return;
+    if (!marks_.empty()) row("", "");
     std::string pad(gutter_ + 1, ' ');
     for (const std::string& note : diagnostic_.notes)
       out_ += pad + paint(kBlue, "=") + " " + paint(kBold, "note") + ": " + note + "\n";

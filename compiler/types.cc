@@ -208,8 +208,7 @@ std::string type_words(const ArgumentSpec& spec) {
   // Rewards and advantages of responses fit where those of tokens do; the shorter form is what people have.
   bool either = dims.size() > 1 && (kind == Kind::reward || kind == Kind::adv);
   if (either) dims.resize(1);
-  return std::string(kind_name(kind)) + element_of(kind) + bracketed(dims) + what_it_counts(kind, dims) +
-         (either ? ", or per token" : "");
+  return std::string(kind_name(kind)) + element_of(kind) + bracketed(dims) + what_it_counts(kind, dims);
 }
 
 std::string wanted_words(const ArgumentSpec& spec) {
