@@ -30,10 +30,10 @@ struct PackedTokens {
 
 // prompts[P]
 struct Prompts final : Payload {
-  PackedTokens tokens;                // with bos
+  PackedTokens tokens;                   // with bos
   std::vector<std::int64_t> source_row;  // row of the data set, or index of the generator
-  std::vector<std::string> text;      // the prompt as text
-  std::vector<std::string> answer;    // what a judge compares with; empty where the data has none
+  std::vector<std::string> text;         // the prompt as text
+  std::vector<std::string> answer;       // what a judge compares with; empty where the data has none
 
   Kind kind() const override { return Kind::prompts; }
   std::uint64_t memory_bytes() const override;
@@ -43,7 +43,7 @@ struct Prompts final : Payload {
 // examples[P]: prompt followed by response, one row each.
 struct Examples final : Payload {
   PackedTokens tokens;
-  std::vector<std::uint8_t> loss_mask;   // one per token: 1 = its prediction is trained on
+  std::vector<std::uint8_t> loss_mask;  // one per token: 1 = its prediction is trained on
   std::vector<std::int64_t> source_row;
 
   Kind kind() const override { return Kind::examples; }
@@ -61,8 +61,8 @@ struct BatchDescriptor {
   std::vector<std::uint8_t> finish;      // [B] FinishReason
   double temperature = 1.0;              // of sampling
 
-  std::size_t size() const { return group.size(); }                       // B
-  std::int64_t tokens() const { return offsets.back(); }                  // N
+  std::size_t size() const { return group.size(); }       // B
+  std::int64_t tokens() const { return offsets.back(); }  // N
   std::int64_t length(std::size_t i) const { return offsets[i + 1] - offsets[i]; }
 };
 
@@ -72,10 +72,10 @@ using BatchPtr = std::shared_ptr<const BatchDescriptor>;
 // traj[B, T]
 struct Rollouts final : Payload {
   BatchPtr batch;
-  std::shared_ptr<const Prompts> prompts;   // [P]; shared with the take node's output
-  std::vector<std::int32_t> tokens;         // [N] responses, end token included
-  std::vector<float> logprob;               // [N] of softmax(z/T) over the whole vocabulary, as sampled
-  std::int64_t version = 0;                 // of the weights that generated every response
+  std::shared_ptr<const Prompts> prompts;  // [P]; shared with the take node's output
+  std::vector<std::int32_t> tokens;        // [N] responses, end token included
+  std::vector<float> logprob;              // [N] of softmax(z/T) over the whole vocabulary, as sampled
+  std::int64_t version = 0;                // of the weights that generated every response
 
   Kind kind() const override { return Kind::traj; }
   std::uint64_t memory_bytes() const override;
