@@ -8,7 +8,7 @@ namespace rlflow {
 namespace {
 
 StoreError unusable(const RecordedRun& run, const std::string& why) {
-  return StoreError(ExitCode::store_damaged, "R0206", "the program of run `" + run.name + "` cannot be used: " + why,
+  return StoreError(ExitCode::store_damaged, "R0214", "the program of run `" + run.name + "` cannot be used: " + why,
                     "the recorded sources are in its folder under program/");
 }
 
@@ -31,7 +31,7 @@ Plan recorded_plan(const RecordedRun& run, const std::vector<std::string>& more,
     throw unusable(run, "it does not compile\n" + render_all(compilation.analysis.diagnostics, compilation.analysis.sources));
   }
   if (compilation.plan->meaning != run.meaning) {
-    throw StoreError(ExitCode::could_not_answer, "R0207",
+    throw StoreError(ExitCode::could_not_answer, "R0215",
                      "this would no longer be the run `" + run.name + "`: its program would mean something else",
                      "only stop, retries, timeouts, workers and keep may change on resume; start a new run for the rest");
   }

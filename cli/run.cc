@@ -33,8 +33,7 @@ ExitCode run_program(const RunOptions& options, const Session& session) {
   RunApi& api = run_api();
   Cluster cluster = api.cluster();
   Catalog nodes = catalog();
-  CompileRequest request = compile_request(options.program);
-  request.mode = CompileMode::run;
+  CompileRequest request = compile_request(options.program, CompileMode::run);
   request.cluster = &cluster;
   Compilation compilation = compile(request, nodes);
   print_diagnostics(compilation.analysis, session);
@@ -60,7 +59,7 @@ ExitCode run_program(const RunOptions& options, const Session& session) {
 
 Action declare_run(CLI::App& app, const Session& session) {
   auto options = std::make_shared<RunOptions>();
-  add_program_options(app, options->program);
+  add_program_input(app, options->program);
   add_runs_option(app, options->runs_dir);
   app.add_option("--name", options->name, "name of the run (default: the flow's name and two words)")
       ->option_text("NAME")

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/contract/payload.h"
@@ -98,7 +100,7 @@ struct Numbers final : Payload {
   Kind kind_;
 };
 
-// scalar: JSON {"format": "rlflow.scalar/1", "value": …}
+// scalar: JSON {"format":"rlflow.scalar/1","value":…}
 struct Scalar final : Payload {
   explicit Scalar(double v) : value(v) {}
   double value;
@@ -126,6 +128,9 @@ struct Cursor final : Payload {
   std::uint64_t memory_bytes() const override { return sizeof *this; }
   void write(ByteSink& sink) const override;
 };
+
+// Name and version of a kind's bytes, which they carry: "rlflow.traj/1".
+std::string batch_format(Kind kind);
 
 // The reverse of `write`. Throws std::runtime_error naming what is wrong with the bytes.
 PayloadPtr read_batch(Kind kind, std::span<const std::byte> bytes);

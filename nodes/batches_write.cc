@@ -1,10 +1,9 @@
 // How payloads are written: one safetensors file each, or one JSON object for what holds no tensors.
-#include <algorithm>
-#include <cmath>
-#include <string_view>
+#include <map>
+#include <string>
 
 #include "nodes/batches.h"
-#include "nodes/format/json.h"
+#include "nodes/format/number_record.h"
 #include "nodes/format/safetensors.h"
 #include "runtime/contract/attributes.h"
 #include "runtime/contract/check.h"
@@ -70,17 +69,16 @@ void add(std::vector<TensorView>& tensors, const Prompts& prompts, const PromptT
   add(tensors, "prompts.answer", texts.answer);
 }
 
-Metadata format_of(Kind kind) { return {{"format", "rlflow." + std::string(kind_name(kind)) + "/1"}}; }
+Metadata format_of(Kind kind) { return {{"format", batch_format(kind)}}; }
 
-void write_text(ByteSink& sink, std::string_view text) { sink.write(std::as_bytes(std::span(text))); }
-
-// JSON has no infinities and no NaN; they are written as strings.
-std::string json_number(double value) {
-  if (std::isfinite(value)) return double_text(value);
-  return std::isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"";
+void write_record(ByteSink& sink, const NumberRecord& record) {
+  const std::string text = record.text();
+  sink.write(std::as_bytes(std::span(text)));
 }
 
 }  // namespace
+
+std::string batch_format(Kind kind) { return "rlflow." + std::string(kind_name(kind)) + "/1"; }
 
 Numbers::Numbers(Kind kind, BatchPtr descriptor, bool one_per_token, std::vector<float> values)
     : batch(std::move(descriptor)), per_token(one_per_token), data(std::move(values)), kind_(kind) {
@@ -139,24 +137,18 @@ void Numbers::write(ByteSink& sink) const {
   write_safetensors(sink, std::move(tensors), metadata);
 }
 
-void Scalar::write(ByteSink& sink) const {
-  write_text(sink, "{\"format\": \"rlflow.scalar/1\", \"value\": " + json_number(value) + "}\n");
-}
+void Scalar::write(ByteSink& sink) const { write_record(sink, {batch_format(kind()), {{"value", value}}}); }
 
 void Metrics::write(ByteSink& sink) const {
-  auto sorted = values;
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::string text = "{\"format\": \"rlflow.metrics/1\", \"values\": {";
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    RLFLOW_CHECK(i == 0 || sorted[i - 1].first != sorted[i].first, "two metrics named " + sorted[i].first);
-    text += (i > 0 ? ", " : "") + json_quoted(sorted[i].first) + ": " + json_number(sorted[i].second);
+  NumberRecord record{batch_format(kind()), {}};
+  for (const auto& [name, value] : values) {
+    RLFLOW_CHECK(record.numbers.emplace(name, value).second, "two metrics named " + name);
   }
-  write_text(sink, text + "}}\n");
+  write_record(sink, record);
 }
 
 void Cursor::write(ByteSink& sink) const {
-  write_text(sink, "{\"format\": \"rlflow.cursor/1\", \"epoch\": " + std::to_string(epoch) +
-                       ", \"offset\": " + std::to_string(offset) + "}\n");
+  write_record(sink, {batch_format(kind()), {{"epoch", epoch}, {"offset", offset}}});
 }
 
 }  // namespace rlflow

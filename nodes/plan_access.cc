@@ -1,3 +1,4 @@
+// What node kinds read of their plan node.
 #include "nodes/plan_access.h"
 
 #include "runtime/contract/check.h"

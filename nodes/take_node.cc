@@ -1,3 +1,4 @@
+// How rows of a data set become prompts and examples.
 #include "nodes/take_node.h"
 
 #include <optional>

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "nodes/data/dataset.h"
+#include "runtime/contract/philox.h"
 
 namespace rlflow {
 
@@ -20,10 +21,10 @@ struct AdditionSettings {
 };
 
 // Row i is a function of (seed, split, i): a number of digits, each as likely as the others, then two numbers of that
-// many digits without a leading zero, drawn again until the pair is of the split.
+// many digits without a leading zero, which alone are drawn again until the pair is of the split.
 class Addition final : public Dataset {
  public:
-  explicit Addition(AdditionSettings settings) : settings_(settings) {}
+  explicit Addition(AdditionSettings settings);
   std::optional<std::int64_t> size() const override { return settings_.size; }
   DataRow row(std::int64_t index) const override;
 
@@ -37,5 +38,8 @@ bool held_out(std::uint64_t a, std::uint64_t b);
 
 // `<7+6=13 4+8+1=13 3+5+1=9>933`: columns from the last digit, each with the carry it received, then the sum.
 std::string worked_response(std::uint64_t a, std::uint64_t b);
+
+// The sum of column addition that forgets each carry with probability `forget`, the final one included: `823`.
+std::string hasty_response(std::uint64_t a, std::uint64_t b, double forget, PhiloxStream& stream);
 
 }  // namespace rlflow

@@ -1,3 +1,4 @@
+// Which data sets there are, and how a declaration becomes one.
 #include "nodes/data/dataset.h"
 
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// In which order the rows of a data set are taken.
 #include "nodes/data/order.h"
 
 #include "runtime/contract/check.h"

@@ -1,3 +1,4 @@
+// How a response is compared with the answer.
 #include "nodes/reward/exact_answer.h"
 
 namespace rlflow {

@@ -19,7 +19,7 @@ struct RewardRequest {
 // A judge that failed gives no value: failure never becomes a reward of 0.
 struct RewardVerdict {
   bool ok = true;
-  double value = 0;   // finite if ok
+  double value = 0;   // finite in f32 if ok
   std::string error;  // why there is no value
 };
 

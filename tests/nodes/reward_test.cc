@@ -1,23 +1,26 @@
-// Does the judge give 1 to right answers alone, and does a failed judgement never become a 0?
+// Does the judge of exact answers agree with verdicts made by hand, and does failure never become 0?
 #include "nodes/reward/reward.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <limits>
+#include <stdexcept>
 
 namespace rlflow {
 namespace {
 
-std::unique_ptr<Reward> exact_answer() {
-  PlanReward declaration;
-  declaration.name = "exact";
-  declaration.source = "builtin";
-  declaration.argument = "exact_answer";
-  return make_reward(declaration);
+using ::testing::HasSubstr;
+
+PlanReward declaration(const std::string& source, const std::string& argument) {
+  PlanReward reward;
+  reward.name = "exact";
+  reward.source = source;
+  reward.argument = argument;
+  return reward;
 }
 
-TEST(ExactAnswer, Examples) {
+TEST(ExactAnswer, JudgesByHand) {
   struct Case {
     const char* response;
     bool ended;
@@ -26,65 +29,67 @@ TEST(ExactAnswer, Examples) {
   const Case cases[] = {
       {"933", true, 1},
       {"933", false, 0},  // cut off
-      {"<7+6=13 4+8+1=13 3+5+1=9>933", true, 1},
-      {"<7+6=13 4+8+1=13 3+5+1=9>934", true, 0},
-      {"<7+6=13>1>933", true, 1},  // the last `>` counts
-      {"<933", true, 0},           // working out that never ends
-      {"<933>", true, 0},
-      {"1>933", true, 0},  // does not begin with `<`: all of it counts
-      {" 933", true, 0},
-      {"0933", true, 0},
+      {"823", true, 0},
       {"", true, 0},
+      {"0933", true, 0},
+      {"933 ", true, 0},
+      {"<7+6=13 4+8+1=13 3+5+1=9>933", true, 1},
+      {"<7+6=13 4+8+1=13 3+5+1=9>933", false, 0},
+      {"<nonsense>933", true, 1},  // only what follows counts
+      {"<1>2>933", true, 1},       // after the last `>`
+      {"<933>", true, 0},
+      {"<933", true, 0},  // never closed
+      {"<", true, 0},
+      {"5>933", true, 0},  // does not begin with `<`: all of it counts
   };
-  const std::unique_ptr<Reward> reward = exact_answer();
+  std::unique_ptr<Reward> reward = make_reward(declaration("builtin", "exact_answer"));
   for (const Case& c : cases) {
     const RewardVerdict verdict = reward->judge({"347+586=", c.response, "933", c.ended});
     EXPECT_TRUE(verdict.ok) << c.response;
-    EXPECT_EQ(verdict.value, c.value) << c.response;
+    EXPECT_EQ(verdict.value, c.value) << c.response << (c.ended ? "" : " (cut off)");
   }
 }
 
-TEST(ExactAnswer, DataWithoutAnswersIsAnError) {
-  const RewardVerdict verdict = exact_answer()->judge({"2+2=", "4", "", true});
-  EXPECT_FALSE(verdict.ok);
-  EXPECT_EQ(verdict.error, "the data gives no answer to compare with");
+TEST(ExactAnswer, AMissingAnswerIsAnErrorAndNotZero) {
+  std::unique_ptr<Reward> reward = make_reward(declaration("builtin", "exact_answer"));
+  for (bool ended : {true, false}) {
+    const RewardVerdict verdict = reward->judge({"347+586=", "933", "", ended});
+    EXPECT_FALSE(verdict.ok);
+    EXPECT_THAT(verdict.error, HasSubstr("answer"));
+  }
 }
 
-class FixedReward final : public Reward {
- public:
-  explicit FixedReward(RewardVerdict verdict) : verdict_(std::move(verdict)) {}
-  RewardVerdict judge(const RewardRequest&) const override { return verdict_; }
+TEST(MakeReward, NamesWhatItDoesNotHave) {
+  for (const PlanReward& unknown : {declaration("builtin", "exact_anwser"), declaration("exec", "python3 r.py")}) {
+    try {
+      make_reward(unknown);
+      FAIL();
+    } catch (const std::runtime_error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("reward `exact`"));
+      EXPECT_THAT(error.what(), HasSubstr(unknown.argument));
+    }
+  }
+}
 
- private:
-  RewardVerdict verdict_;
+struct Fixed final : Reward {
+  explicit Fixed(RewardVerdict v) : verdict(std::move(v)) {}
+  RewardVerdict judge(const RewardRequest&) const override { return verdict; }
+  RewardVerdict verdict;
 };
 
-std::string failure(const RewardVerdict& verdict) {
-  try {
-    judged_value(FixedReward(verdict), {"2+2=", "4", "4", true});
-    return {};
-  } catch (const std::runtime_error& error) {
-    return error.what();
+TEST(JudgedValue, OnlyFiniteValuesPass) {
+  EXPECT_EQ(judged_value(Fixed({true, -0.5, {}}), {"p", "r", "a", true}), -0.5);
+  // The last is finite as f64 but not as the f32 that rewards are kept in.
+  for (double value : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1e39}) {
+    EXPECT_THROW(judged_value(Fixed({true, value, {}}), {"p", "r", "a", true}), std::runtime_error) << value;
   }
-}
-
-TEST(JudgedValue, FailuresAreThrown) {
-  EXPECT_EQ(judged_value(FixedReward({true, 0.25, {}}), {"2+2=", "4", "4", true}), 0.25);
-  EXPECT_EQ(failure({false, 0, "the worker died"}), "the worker died; the prompt was `2+2=`, the response `4`");
-  EXPECT_EQ(failure({true, std::nan(""), {}}), "the reward is nan; the prompt was `2+2=`, the response `4`");
-  EXPECT_NE(failure({true, std::numeric_limits<double>::infinity(), {}}), "");
-}
-
-TEST(MakeReward, WhatHasNoCodeIsNamed) {
-  PlanReward declaration;
-  declaration.name = "judge";
-  declaration.source = "exec";
-  declaration.argument = "python3 reward.py";
   try {
-    make_reward(declaration);
-    FAIL() << "made";
+    judged_value(Fixed({false, 0, "no verdict today"}), {"the prompt", "the response", "a", true});
+    FAIL();
   } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(), "reward `judge`: this build has no code for exec(\"python3 reward.py\")");
+    EXPECT_THAT(error.what(), HasSubstr("no verdict today"));
+    EXPECT_THAT(error.what(), HasSubstr("the prompt"));
+    EXPECT_THAT(error.what(), HasSubstr("the response"));
   }
 }
 
