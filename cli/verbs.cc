@@ -1,0 +1,30 @@
+// Which verbs are there? The one table of dispatch, help and docs.
+#include "cli/verb.h"
+
+namespace rlflow {
+
+const std::vector<Verb>& verbs() {
+  static const std::vector<Verb> table = {
+      {"check", "find every mistake that can be found without running", "check pipelines/tiny_grpo.rlflow", declare_check},
+      {"fmt", "write a program in its canonical form", "fmt --diff pipelines/tiny_grpo.rlflow", declare_fmt},
+      {"plan", "show what a program would do: batches, tasks, placement", "plan pipelines/tiny_grpo.rlflow",
+       declare_plan},
+      {"params", "list parameters and settings with their values and where they come from",
+       "params pipelines/tiny_grpo.rlflow -s kl=0.02", declare_params},
+      {"graph", "draw a program", "graph pipelines/tiny_grpo.rlflow -o tiny_grpo.svg", declare_graph},
+      {"explain", "explain an error code", "explain E0301", declare_explain},
+      {"run", "run a program",
+       "run pipelines/tiny_grpo.rlflow\nrun pipelines/tiny_grpo.rlflow -s kl=0.02 -s traj.temperature=0.8 --name warm",
+       declare_run},
+      {"resume", "go on with a run that was paused, stopped or killed", "resume @last", declare_resume},
+      {"replay", "run one recorded task again and compare the bits", "replay @last --task traj:42", declare_replay},
+      {"export", "write a model of a run as a Hugging Face folder", "export @last --model policy -o out/policy",
+       declare_export},
+      {"runs", "list runs", "runs", declare_runs},
+      {"show", "show a run: its state, metrics, tasks and versions", "show @last\nshow @last --step 42\nshow @last --task traj:42",
+       declare_show},
+  };
+  return table;
+}
+
+}  // namespace rlflow
