@@ -48,7 +48,7 @@ Prompts two_prompts() {
   prompts.tokens.push_row(std::vector<std::int32_t>{1, 5});
   prompts.source_row = {7, 8};
   prompts.text = {"01", ""};
-  prompts.answer = {"ä", "9"};
+  prompts.answer = {"ä\n\"x\"", "9"};
   return prompts;
 }
 
@@ -92,6 +92,8 @@ void expect_round_trip(const Payload& payload) {
 TEST(Batches, EveryPayloadReadsBackItsOwnBytes) {
   expect_round_trip(two_prompts());
   expect_round_trip(Prompts{});
+  expect_round_trip(Examples{});
+  expect_round_trip(Numbers(Kind::adv, std::make_shared<BatchDescriptor>(), false, {}));
   expect_round_trip(examples());
   expect_round_trip(rollouts());
   auto batch = std::make_shared<BatchDescriptor>(three_responses());
@@ -114,7 +116,7 @@ TEST(Batches, ATrajectoryIsSelfContained) {
   auto read = std::dynamic_pointer_cast<const Rollouts>(read_batch(Kind::traj, bytes_of(rollouts())));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->prompts->text, (std::vector<std::string>{"01", ""}));
-  EXPECT_EQ(read->prompts->answer, (std::vector<std::string>{"ä", "9"}));
+  EXPECT_EQ(read->prompts->answer, (std::vector<std::string>{"ä\n\"x\"", "9"}));
   EXPECT_EQ(read->prompts->source_row, (std::vector<std::int64_t>{7, 8}));
   EXPECT_EQ(read->prompts->tokens.offsets, (std::vector<std::int64_t>{0, 3, 5}));
   EXPECT_EQ(read->batch->group, (std::vector<std::int32_t>{0, 0, 1}));
@@ -259,11 +261,17 @@ TEST(Batches, WrongJsonIsRefused) {
   EXPECT_NE(refusal(Kind::scalar, bytes_of(R"({"format":"rlflow.scalar/1"})")), "");
   EXPECT_NE(refusal(Kind::scalar, bytes_of(R"({"format":"rlflow.scalar/1","value":1.5,"more":2.5})")), "");
   EXPECT_NE(refusal(Kind::scalar, bytes_of(R"([1])")), "");
+  EXPECT_NE(refusal(Kind::cursor, bytes_of(R"({"format":"rlflow.cursor/2","epoch":0,"offset":0})")), "");
   EXPECT_NE(refusal(Kind::cursor, bytes_of(R"({"format":"rlflow.cursor/1","epoch":0.5,"offset":0})")), "");
   EXPECT_NE(refusal(Kind::cursor, bytes_of(R"({"format":"rlflow.cursor/1","epoch":0,"offset":-1})")), "");
   EXPECT_NE(refusal(Kind::cursor, bytes_of(R"({"format":"rlflow.cursor/1","epoch":0,"offset":18446744073709551615})")),
             "");
   EXPECT_NE(refusal(Kind::metrics, bytes_of(R"({"format":"rlflow.metrics/1","a":1.0,"a":2.0})")), "");
+}
+
+TEST(BatchesDeathTest, NumbersOfAnotherLengthAreAProgrammersMistake) {
+  auto batch = std::make_shared<BatchDescriptor>(three_responses());
+  EXPECT_DEATH(Numbers(Kind::adv, batch, false, {1, 2}), "adv holds 2 numbers for 3");
 }
 
 }  // namespace
