@@ -2,6 +2,7 @@
 // plain tables, filled by nodes/signatures and passed in.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -53,8 +54,20 @@ struct SettingSpec {
   std::vector<std::string> words;
   std::vector<CallSpec> calls;
   bool in_meaning = true;            // part of the semantic hash and the task key
+  bool runs = true;                  // false: checks and plans; `run` refuses any value but the default
+  std::vector<std::string> not_executable;  // those of `words` and `calls` that `run` refuses
   std::string doc;                   // one line
 };
+
+// Whether this build can execute a setting with this value; a null value means the setting is absent.
+inline bool can_execute(const SettingSpec& spec, const Value& value) {
+  if (value.is_null()) return true;
+  if (!spec.runs) return spec.fallback.has_value() && *spec.fallback == value;
+  const Word* word = value.get<Word>();
+  const CallValue* call = value.get<CallValue>();
+  const std::string name = word ? word->name : call ? call->name : std::string();
+  return std::find(spec.not_executable.begin(), spec.not_executable.end(), name) == spec.not_executable.end();
+}
 
 enum class ArgumentRole {
   edge,        // an output of another node, of one of `kinds`
@@ -89,6 +102,8 @@ struct OutputSpec {
 
 enum class NodeEffect { none, update, checkpoint };
 
+// Where an op has several signatures, the arguments choose (their kinds, roles and names); where those still leave
+// several, the one whose `words` hold the word that the program gives to a setting (`estimator = reinforce_pp`).
 struct NodeSignature {
   std::string key;                  // unique: "update/policy"
   std::string op;                   // "update"

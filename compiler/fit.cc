@@ -1,0 +1,251 @@
+// Whether a value fits a setting: its type, its unit, its range, its words, its calls.
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/arithmetic.h"
+#include "compiler/evaluate.h"
+#include "compiler/names.h"
+
+namespace rlflow {
+namespace {
+
+std::vector<std::string> call_names(const SettingSpec& spec) {
+  std::vector<std::string> names;
+  for (const CallSpec& call : spec.calls) names.push_back(call.name);
+  return names;
+}
+
+Unit unit_of(SettingType type) {
+  switch (type) {
+    case SettingType::duration: return Unit::milliseconds;
+    case SettingType::tokens: return Unit::tokens;
+    case SettingType::seqs: return Unit::seqs;
+    case SettingType::bytes: return Unit::bytes;
+    default: return Unit::none;
+  }
+}
+
+// The value in the type's own form; nullopt where the type is another.
+std::optional<Value> converted(SettingType type, const Value& value, const SettingSpec& spec) {
+  const auto* whole = value.get<std::int64_t>();
+  const double* real = value.get<double>();
+  std::optional<Value> number;
+  if (whole != nullptr) number = Value(static_cast<double>(*whole));
+  if (real != nullptr) number = value;
+  switch (type) {
+    case SettingType::boolean: return value.get<bool>() ? std::optional(value) : std::nullopt;
+    case SettingType::integer: return whole ? std::optional(value) : std::nullopt;
+    case SettingType::real: return number;
+    case SettingType::word: return value.get<Word>() ? std::optional(value) : std::nullopt;
+    case SettingType::text: return value.get<std::string>() ? std::optional(value) : std::nullopt;
+    case SettingType::duration:
+    case SettingType::tokens:
+    case SettingType::seqs:
+    case SettingType::bytes: {
+      if (whole != nullptr && *whole == 0) return Value(Quantity{0, unit_of(type)});
+      const Quantity* quantity = value.get<Quantity>();
+      return quantity && quantity->unit == unit_of(type) ? std::optional(value) : std::nullopt;
+    }
+    case SettingType::int_range: {
+      const Range* range = value.get<Range>();
+      bool ok = range && range->lo == std::floor(range->lo) && range->hi == std::floor(range->hi);
+      return ok ? std::optional(value) : std::nullopt;
+    }
+    case SettingType::real_list: {
+      const List* list = value.get<List>();
+      if (list == nullptr) return std::nullopt;
+      List reals;
+      for (const Value& item : *list) {
+        std::optional<Value> entry = converted(SettingType::real, item, spec);
+        if (!entry) return std::nullopt;
+        reals.push_back(*entry);
+      }
+      return Value(std::move(reals));
+    }
+    case SettingType::word_or_real: return value.get<Word>() ? std::optional(value) : number;
+    case SettingType::call: return value.get<CallValue>() ? std::optional(value) : std::nullopt;
+    case SettingType::real_or_call: return value.get<CallValue>() ? std::optional(value) : number;
+  }
+  return std::nullopt;
+}
+
+std::vector<double> numbers_in(const Value& value) {
+  if (const auto* whole = value.get<std::int64_t>()) return {static_cast<double>(*whole)};
+  if (const double* real = value.get<double>()) return {*real};
+  if (const Quantity* quantity = value.get<Quantity>()) return {static_cast<double>(quantity->count)};
+  if (const Range* range = value.get<Range>()) return {range->lo, range->hi};
+  std::vector<double> numbers;
+  if (const List* list = value.get<List>()) {
+    for (const Value& item : *list) {
+      for (double number : numbers_in(item)) numbers.push_back(number);
+    }
+  }
+  return numbers;
+}
+
+bool in_bounds(const SettingSpec& spec, double number) {
+  if (spec.lo && (number < *spec.lo || (spec.lo_open && number == *spec.lo))) return false;
+  return !spec.hi || number <= *spec.hi;
+}
+
+std::string bounds_text(const SettingSpec& spec) {
+  if (spec.lo && spec.hi && !spec.lo_open) return "from " + double_text(*spec.lo) + " to " + double_text(*spec.hi) + ", both included";
+  std::string low = spec.lo ? (spec.lo_open ? "more than " : "at least ") + double_text(*spec.lo) : "";
+  std::string high = spec.hi ? "at most " + double_text(*spec.hi) : "";
+  return low + (spec.lo && spec.hi ? " and " : "") + high;
+}
+
+std::string example_of(const SettingSpec& spec) {
+  switch (spec.type) {
+    case SettingType::duration: return spec.name + " = 30s";
+    case SettingType::tokens: return spec.name + " = 16Ki tokens";
+    case SettingType::seqs: return spec.name + " = 64 seqs";
+    case SettingType::bytes: return spec.name + " = 2GiB";
+    case SettingType::int_range: return spec.name + " = 2..3";
+    case SettingType::real_list: return spec.name + " = [0.9, 0.99]";
+    case SettingType::text: return spec.name + " = \"...\"";
+    default: return "";
+  }
+}
+
+}  // namespace
+
+std::string describe(const SettingSpec& spec) {
+  switch (spec.type) {
+    case SettingType::boolean: return "true or false";
+    case SettingType::integer: return "a whole number";
+    case SettingType::real: return "a number";
+    case SettingType::word: return "one of " + quoted_list(spec.words, "and");
+    case SettingType::text: return "a string";
+    case SettingType::duration: return "a duration with its unit (ms, s, m, h)";
+    case SettingType::tokens: return "a number of `tokens`";
+    case SettingType::seqs: return "a number of `seqs`";
+    case SettingType::bytes: return "a size with its unit (B, KiB, MiB, GiB)";
+    case SettingType::int_range: return "a range of whole numbers, both ends included";
+    case SettingType::real_list: return "a list of numbers";
+    case SettingType::word_or_real: return "a number or one of " + quoted_list(spec.words, "and");
+    case SettingType::call: return "a call of " + quoted_list(call_names(spec));
+    case SettingType::real_or_call: return "a number or a call of " + quoted_list(call_names(spec));
+  }
+  return "";
+}
+
+std::optional<Value> Evaluator::fit(const SettingSpec& spec, const Value& value, Span span, const std::string& owner) {
+  std::optional<Value> typed = converted(spec.type, value, spec);
+  if (!typed) {
+    Diagnostic& message = diagnostics_.error("E0309", span, "`" + spec.name + "` of " + owner + " is " + describe(spec));
+    message.label("this is " + kind_of(value));
+    std::string example = example_of(spec);
+    if (!example.empty()) message.help("e.g. `" + example + "`");
+    return std::nullopt;
+  }
+  const Word* word = typed->get<Word>();
+  if (word != nullptr && std::find(spec.words.begin(), spec.words.end(), word->name) == spec.words.end()) {
+    Diagnostic& message = diagnostics_.error("E0313", span, "`" + spec.name + "` cannot be `" + word->name + "`");
+    suggest(message, word->name, span, spec.words, "words");
+    if (spec.words.size() > 8 || !message.fixes.empty()) message.note("it is " + describe(spec));
+    return std::nullopt;
+  }
+  for (double number : numbers_in(*typed)) {
+    if (in_bounds(spec, number)) continue;
+    diagnostics_.error("E0313", span, "`" + spec.name + "` of " + owner + " must be " + bounds_text(spec))
+        .label("this is " + to_text(*typed))
+        .note(spec.doc.empty() ? describe(spec) : "`" + spec.name + "`: " + spec.doc);
+    return std::nullopt;
+  }
+  return typed;
+}
+
+std::optional<Value> Evaluator::setting(const SettingSpec& spec, const ast::Expr* expr, Span span,
+                                        const std::string& owner) {
+  if (expr == nullptr) {
+    if (spec.type == SettingType::boolean) return Value(true);
+    diagnostics_.error("E0309", span, "`" + spec.name + "` of " + owner + " needs a value").note("it is " + describe(spec));
+    return std::nullopt;
+  }
+  const auto* reference = std::get_if<ast::Reference>(&expr->data);
+  bool words = spec.type == SettingType::word || spec.type == SettingType::word_or_real;
+  if (words && reference != nullptr && !reference->index) {
+    // A bare word is that word, unless it is none of them and a parameter has this name.
+    const std::string& name = reference->name.text;
+    const Symbol* symbol = scope_.find(name);
+    bool is_word = std::find(spec.words.begin(), spec.words.end(), name) != spec.words.end();
+    if (is_word || symbol == nullptr || symbol->kind != SymbolKind::param) {
+      return fit(spec, Value(Word{name}), expr->span, owner);
+    }
+  }
+  bool calls = spec.type == SettingType::call || spec.type == SettingType::real_or_call;
+  if (const auto* call_expr = std::get_if<ast::Call>(&expr->data); calls && call_expr != nullptr) {
+    bool is_function = call_expr->callee.text == "min" || call_expr->callee.text == "max";
+    if (!is_function) return call(spec, *call_expr, owner);
+  }
+  std::optional<Value> value = evaluate(*expr);
+  if (!value) return std::nullopt;
+  return fit(spec, *value, expr->span, owner);
+}
+
+std::optional<Value> Evaluator::call(const SettingSpec& spec, const ast::Call& call, const std::string& owner) {
+  for (const CallSpec& known : spec.calls) {
+    if (known.name != call.callee.text) continue;
+    CallValue filled{known.name, {}, {}};
+    if (!fill_arguments(known, call, filled)) return std::nullopt;
+    return Value(std::move(filled));
+  }
+  Diagnostic& message =
+      diagnostics_.error("E0313", call.callee.span, "`" + spec.name + "` of " + owner + " cannot be `" + call.callee.text + "(...)`");
+  suggest(message, call.callee.text, call.callee.span, call_names(spec), "choices");
+  return std::nullopt;
+}
+
+bool Evaluator::fill_arguments(const CallSpec& spec, const ast::Call& call, CallValue& filled) {
+  bool ok = true;
+  std::size_t position = 0;
+  std::string owner = "`" + spec.name + "`";
+  std::vector<std::string> names;
+  for (const SettingSpec& argument : spec.arguments) names.push_back(argument.name);
+  for (const ast::Argument& given : call.arguments) {
+    const auto* bare = std::get_if<ast::Reference>(&given.value.data);
+    auto by_name = [&](const std::string& name) {
+      return std::find_if(spec.arguments.begin(), spec.arguments.end(), [&](const SettingSpec& s) { return s.name == name; });
+    };
+    auto target = given.name ? by_name(given.name->text) : spec.arguments.end();
+    bool flag = false;
+    if (!given.name && bare != nullptr) {
+      target = by_name(bare->name.text);
+      flag = target != spec.arguments.end() && target->type == SettingType::boolean;
+      if (!flag) target = spec.arguments.end();
+    }
+    if (!given.name && !flag && position < spec.arguments.size()) {
+      target = spec.arguments.begin() + static_cast<std::ptrdiff_t>(position++);
+    }
+    if (target == spec.arguments.end()) {
+      Span at = given.name ? given.name->span : given.span;
+      std::string what = given.name ? owner + " has no argument `" + given.name->text + "`"
+                                    : owner + " takes at most " + counted(static_cast<std::int64_t>(names.size()), "argument");
+      Diagnostic& message = diagnostics_.error("E0304", at, what);
+      if (given.name) suggest(message, given.name->text, at, names, "arguments");
+      ok = false;
+      continue;
+    }
+    if (filled.named.count(target->name) > 0) {
+      diagnostics_.error("E0318", given.span, "`" + target->name + "` of " + owner + " is given twice");
+      ok = false;
+      continue;
+    }
+    std::optional<Value> value = setting(*target, flag ? nullptr : &given.value, given.span, owner);
+    ok = ok && value.has_value();
+    filled.named[target->name] = value.value_or(Value());
+  }
+  for (const SettingSpec& argument : spec.arguments) {
+    if (filled.named.count(argument.name) > 0 || argument.optional) continue;
+    if (argument.fallback) {
+      filled.named[argument.name] = *argument.fallback;
+      continue;
+    }
+    diagnostics_.error("E0303", call.span, owner + " needs `" + argument.name + "`").note("`" + argument.name + "`: " + argument.doc);
+    ok = false;
+  }
+  return ok;
+}
+
+}  // namespace rlflow

@@ -1,0 +1,21 @@
+// The last pass: a placed pipeline without errors becomes the Plan that the engine runs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/pipeline.h"
+#include "compiler/place.h"
+#include "compiler/source.h"
+#include "runtime/contract/plan.h"
+
+namespace rlflow {
+
+// What no surviving node uses (a reference model behind `when`) is left out.
+Plan lower(const Pipeline& pipeline, const PlacedPipeline& placed, const SourceMap& sources,
+           const std::vector<std::string>& overrides);
+
+// The semantic hash: the typed graph with defaults filled in.
+Digest meaning_of(const Plan& plan, const Pipeline& pipeline);
+
+}  // namespace rlflow

@@ -1,0 +1,35 @@
+// What a name stands for in one file: its own declarations and, under their alias, those of its imports.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/contract/span.h"
+
+namespace rlflow {
+
+enum class SymbolKind { param, group, model, replica, data, reward, output, import, broken };
+
+struct Symbol {
+  SymbolKind kind = SymbolKind::broken;
+  std::int32_t index = -1;  // into the pipeline's list of that kind; of an output its node
+  std::int32_t port = 0;    // of an output
+  Span span;                // the name where it was defined
+};
+
+// "a parameter", "a model", …
+const char* noun_of(SymbolKind kind);
+const char* plural_of(SymbolKind kind);
+
+struct Scope {
+  std::map<std::string, Symbol> names;
+  std::map<std::string, const Scope*> imports;  // by alias; every scope of a program outlives its users
+
+  // Null where there is no such name. "gsm.train" looks for `train` in the import `gsm`.
+  const Symbol* find(const std::string& dotted) const;
+  // Every name of this kind, as it would be written here.
+  std::vector<std::string> names_of(SymbolKind kind) const;
+};
+
+}  // namespace rlflow

@@ -1,0 +1,111 @@
+// Attention of one query over two spans of keys, for one instruction set.
+#pragma once
+
+#include "nodes/model/cpu/kernels.h"
+#include "nodes/model/cpu/vector.h"
+
+namespace rlflow::cpu::RLFLOW_ISA {
+namespace {
+
+// scores[j] = scale·Σ_d q[d]·keys[d][j] for j < visible, −∞ up to the next multiple of 16.
+inline void score(const KeySpan& span, std::int64_t visible, const float* q, std::int64_t head_dim, float scale,
+                  float* scores) {
+  for (std::int64_t j = 0; j < visible; j += kLanes) {
+    Vec total{};
+    for (std::int64_t d = 0; d < head_dim; ++d) total += q[d] * load(span.keys + d * span.key_stride + j);
+    total *= scale;
+    if (visible - j < kLanes) {
+      Int lane;
+      for (int i = 0; i < 16; ++i) lane[i] = i;
+      total = choose(lane < static_cast<std::int32_t>(visible - j), total, splat(-__builtin_inff()));
+    }
+    store(scores + j, total);
+  }
+}
+
+inline Vec largest(const float* scores, std::int64_t count, Vec best) {
+  for (std::int64_t j = 0; j < count; j += kLanes) best = larger(best, load(scores + j));
+  return best;
+}
+
+// scores ← e^(scores − shift); returns total plus their sum, lane by lane.
+inline Vec exponentiate(float* scores, std::int64_t count, float shift, Vec total) {
+  for (std::int64_t j = 0; j < count; j += kLanes) {
+    const Vec e = exp(load(scores + j) - shift);
+    store(scores + j, e);
+    total += e;
+  }
+  return total;
+}
+
+float attend(const Attention& a, const float* q, float* out) {
+  float* own_scores = a.scores + padded(a.shared.length);
+  score(a.shared, a.shared.length, q, a.head_dim, a.scale, a.scores);
+  score(a.own, a.own_visible, q, a.head_dim, a.scale, own_scores);
+  Vec best = largest(a.scores, a.shared.length, splat(-__builtin_inff()));
+  const float top = maximum(largest(own_scores, a.own_visible, best));
+  Vec total = exponentiate(a.scores, a.shared.length, top, Vec{});
+  const float mass = sum(exponentiate(own_scores, a.own_visible, top, total));
+  for (std::int64_t d = 0; d < a.head_dim; d += kLanes) {
+    Vec mixed{};
+    for (std::int64_t j = 0; j < a.shared.length; ++j) {
+      mixed += a.scores[j] * load(a.shared.values + j * a.shared.value_stride + d);
+    }
+    for (std::int64_t j = 0; j < a.own_visible; ++j) {
+      mixed += own_scores[j] * load(a.own.values + j * a.own.value_stride + d);
+    }
+    store_part(out + d, mixed / mass, a.head_dim - d);
+  }
+  return top + log(splat(mass))[0];
+}
+
+// scores ← p = e^(scores − lse); dscores ← p·(dout·V − along)·scale.
+inline void score_gradient(const KeySpan& span, const SpanGradient& gradient, std::int64_t visible, const float* dout,
+                           std::int64_t head_dim, float lse, float along, float scale, float* scores, float* dscores) {
+  for (std::int64_t j = 0; j < visible; j += kLanes) {
+    const Vec p = exp(load(scores + j) - lse);
+    Vec dp{};
+    for (std::int64_t d = 0; d < head_dim; ++d) dp += dout[d] * load(gradient.value_columns + d * span.key_stride + j);
+    store(scores + j, p);
+    store(dscores + j, p * (dp - along) * scale);
+  }
+}
+
+// dkeys[j] += dscores[j]·q and dvalues[j] += scores[j]·dout for one block of 16 dimensions; returns dq's part.
+inline Vec spread(const KeySpan& span, const SpanGradient& gradient, std::int64_t visible, std::int64_t d,
+                  const float* scores, const float* dscores, Vec q, Vec dout) {
+  Vec dq{};
+  for (std::int64_t j = 0; j < visible; ++j) {
+    const std::int64_t at = j * span.value_stride + d;
+    dq += dscores[j] * load(gradient.key_rows + at);
+    store(gradient.dkeys + at, load(gradient.dkeys + at) + dscores[j] * q);
+    store(gradient.dvalues + at, load(gradient.dvalues + at) + scores[j] * dout);
+  }
+  return dq;
+}
+
+void attend_backward(const Attention& a, const AttentionGradient& g, const float* q, const float* out, float lse,
+                     const float* dout, float* dq) {
+  const std::int64_t own_at = padded(a.shared.length);
+  score(a.shared, a.shared.length, q, a.head_dim, a.scale, a.scores);
+  score(a.own, a.own_visible, q, a.head_dim, a.scale, a.scores + own_at);
+  Vec along_lanes{};
+  for (std::int64_t d = 0; d < a.head_dim; d += kLanes) {
+    along_lanes += load_part(out + d, a.head_dim - d, 0.0f) * load_part(dout + d, a.head_dim - d, 0.0f);
+  }
+  const float along = sum(along_lanes);
+  score_gradient(a.shared, g.shared, a.shared.length, dout, a.head_dim, lse, along, a.scale, a.scores, g.dscores);
+  score_gradient(a.own, g.own, a.own_visible, dout, a.head_dim, lse, along, a.scale, a.scores + own_at,
+                 g.dscores + own_at);
+  for (std::int64_t d = 0; d < a.head_dim; d += kLanes) {
+    const std::int64_t left = a.head_dim - d;
+    const Vec q_block = load_part(q + d, left, 0.0f), dout_block = load_part(dout + d, left, 0.0f);
+    Vec total = load_part(dq + d, left, 0.0f);
+    total += spread(a.shared, g.shared, a.shared.length, d, a.scores, g.dscores, q_block, dout_block);
+    total += spread(a.own, g.own, a.own_visible, d, a.scores + own_at, g.dscores + own_at, q_block, dout_block);
+    store_part(dq + d, total, left);
+  }
+}
+
+}  // namespace
+}  // namespace rlflow::cpu::RLFLOW_ISA

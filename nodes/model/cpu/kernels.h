@@ -1,0 +1,120 @@
+// The CPU arithmetic of the transformer: one table of plain functions for each instruction set.
+//
+// All are single-threaded, allocate nothing, and treat every row on its own with one fixed order of additions,
+// so the bits of a row never depend on which other rows are computed beside it. Callers run rows in parallel.
+// Sums run over 16 lanes that are added in a fixed tree, whatever the width of the machine's registers.
+#pragma once
+
+#include <cstdint>
+
+namespace rlflow::cpu {
+
+inline constexpr std::int64_t kLanes = 16;
+
+constexpr std::int64_t padded(std::int64_t count) { return (count + kLanes - 1) / kLanes * kLanes; }
+
+// C(i, j) = (add ? C(i, j) : 0) + Σ_t A(i, t)·B(t, j), t ascending, for i < rows, j < columns, t < depth.
+struct Product {
+  std::int64_t rows, columns, depth;
+  const float* a;
+  std::int64_t a_row, a_depth;  // A(i, t) = a[i·a_row + t·a_depth]
+  const float* b;
+  std::int64_t b_depth, b_panel;  // B(t, j) = b[j/16·b_panel + t·b_depth + j%16]
+  bool b_padded;                  // the last panel of B has 16 readable columns
+  float* c;
+  std::int64_t c_row;  // C(i, j) = c[i·c_row + j]
+  bool add;
+};
+
+// Keys and values of one head: keys f32[head_dim, key_stride] (transposed), values f32[length, value_stride];
+// strides are multiples of 16 and what lies beyond the data is zero.
+struct KeySpan {
+  const float* keys;
+  const float* values;
+  std::int64_t key_stride, value_stride;
+  std::int64_t length;
+};
+
+// One query against a span shared with other sequences and then the first `own_visible` of its own.
+struct Attention {
+  KeySpan shared, own;
+  std::int64_t own_visible;
+  std::int64_t head_dim;
+  float scale;
+  float* scores;  // scratch of padded(shared.length) + padded(own.length) floats
+};
+
+// What the gradient needs beside the forward pass, for the shared and the own span. A span's gradients are
+// f32[length, value_stride], keys not transposed.
+struct SpanGradient {
+  const float* key_rows;       // f32[length, value_stride]: the keys not transposed
+  const float* value_columns;  // f32[head_dim, key_stride]: the values transposed
+  float* dkeys;
+  float* dvalues;
+};
+struct AttentionGradient {
+  SpanGradient shared, own;
+  float* dscores;  // scratch, as large as Attention::scores
+};
+
+// Of softmax(z·inverse_temperature): log-probability of one token, entropy of all.
+struct TokenTarget {
+  float logprob;
+  float entropy;
+};
+
+struct AdamStep {
+  float learning_rate, beta1, beta2, eps, decay;
+  float gradient_scale;                 // the gradient is multiplied by it first
+  float correction1, root_correction2;  // 1 − β1^t, √(1 − β2^t)
+};
+
+struct Kernels {
+  void (*product)(const Product&);
+
+  // y = x·scale·weight, scale = 1/√(mean(x²)+eps); `scales` f32[rows] may be null.
+  void (*rms_norm)(const float* x, const float* weight, std::int64_t rows, std::int64_t size, float eps, float* y,
+                   float* scales);
+  // dx (+)= the gradient of rms_norm; dweight += its part.
+  void (*rms_norm_backward)(const float* x, const float* weight, const float* scales, const float* dy,
+                            std::int64_t rows, std::int64_t size, float* dx, bool add, float* dweight);
+
+  // Rotates `heads` heads of each row in place; `row_stride` apart; cos and sin f32[max_positions, head_dim/2];
+  // direction +1, or -1 for the gradient.
+  void (*rope)(float* x, std::int64_t row_stride, const std::int32_t* positions, std::int64_t rows, std::int64_t heads,
+               std::int64_t head_dim, const float* cos, const float* sin, float direction);
+
+  // y = silu(gate)·up for gate_up f32[rows, 2·size].
+  void (*swiglu)(const float* gate_up, std::int64_t rows, std::int64_t size, float* y);
+  // Overwrites gate_up with its gradient.
+  void (*swiglu_backward)(float* gate_up, const float* dy, std::int64_t rows, std::int64_t size);
+
+  // out f32[head_dim] = softmax(scale·q·K)·V; returns the log-sum-exp of the scaled scores.
+  float (*attend)(const Attention&, const float* q, float* out);
+  // Adds to dq f32[head_dim] and to the gradients of keys and values.
+  void (*attend_backward)(const Attention&, const AttentionGradient&, const float* q, const float* out, float lse,
+                          const float* dout, float* dq);
+
+  TokenTarget (*token_logprob)(const float* z, std::int64_t vocabulary, float inverse_temperature, std::int32_t token);
+  // Overwrites z with d/dz of dlogprob·logprob + dentropy·entropy.
+  void (*token_logprob_backward)(float* z, std::int64_t vocabulary, float inverse_temperature, std::int32_t token,
+                                 float dlogprob, float dentropy);
+  // argmax of z·inverse_temperature + Gumbel noise, the lower id on ties; the noise of entry v is −ln(−ln u) with u
+  // from word v%4 of philox4x32({v/4, position, 0, 0}, key).
+  std::int32_t (*sample_token)(const float* z, std::int64_t vocabulary, float inverse_temperature, std::uint64_t key,
+                               std::uint32_t position);
+  std::int32_t (*likeliest_token)(const float* z, std::int64_t vocabulary);  // the lower id on ties
+
+  // One AdamW step over `count` elements; nodes/model/adamw.h has the formula.
+  void (*adamw)(const AdamStep&, std::int64_t count, float* parameter, const float* gradient, float* moment1,
+                float* moment2);
+  double (*sum_of_squares)(const float* x, std::int64_t count);
+  void (*add)(const float* x, std::int64_t count, float* y);  // y += x
+};
+
+// The best table for this processor. The tables for AVX2 and AVX-512 give equal bits; the one without fused
+// multiply-add does not.
+const Kernels& kernels();
+const char* kernels_name();
+
+}  // namespace rlflow::cpu

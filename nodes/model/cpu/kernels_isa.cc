@@ -1,0 +1,29 @@
+// The table of kernels for one instruction set; compiled once for each, with RLFLOW_ISA as its name.
+#include "nodes/model/cpu/attention.h"
+#include "nodes/model/cpu/kernels.h"
+#include "nodes/model/cpu/product.h"
+#include "nodes/model/cpu/rows.h"
+#include "nodes/model/cpu/token.h"
+
+namespace rlflow::cpu::RLFLOW_ISA {
+
+extern const Kernels kTable;
+constinit const Kernels kTable = {
+    .product = product,
+    .rms_norm = rms_norm,
+    .rms_norm_backward = rms_norm_backward,
+    .rope = rope,
+    .swiglu = swiglu,
+    .swiglu_backward = swiglu_backward,
+    .attend = attend,
+    .attend_backward = attend_backward,
+    .token_logprob = token_logprob,
+    .token_logprob_backward = token_logprob_backward,
+    .sample_token = sample_token,
+    .likeliest_token = likeliest_token,
+    .adamw = adamw,
+    .sum_of_squares = sum_of_squares,
+    .add = add,
+};
+
+}  // namespace rlflow::cpu::RLFLOW_ISA

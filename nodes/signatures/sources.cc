@@ -1,0 +1,100 @@
+// Signatures of data sets and rewards: built-in ones by name, files and commands by their source.
+#include "nodes/signatures/setting.h"
+#include "nodes/signatures/tables.h"
+
+namespace rlflow::signatures {
+namespace {
+
+SourceSignature source(std::string kind, std::string name, std::vector<SettingSpec> settings, std::string doc) {
+  SourceSignature signature;
+  signature.source = std::move(kind);
+  signature.name = std::move(name);
+  signature.settings = std::move(settings);
+  signature.doc = std::move(doc);
+  return signature;
+}
+
+SourceSignature planned(SourceSignature signature) {
+  signature.runs = false;
+  return signature;
+}
+
+std::vector<SettingSpec> ordering() {
+  return {
+      with_default(integer("seed", at_least(0), "chooses the rows of a generator, and the order with shuffle"), 0),
+      optional(integer("size", at_least(1), "rows of an epoch; all if absent")),
+      flag("shuffle", "a new order each epoch; of a generator only with size"),
+  };
+}
+
+SourceSignature addition() {
+  std::vector<SettingSpec> settings = ordering();
+  settings.push_back(with_default(
+      setting("digits", SettingType::int_range, between(1, 9), "digits of both numbers, lo..hi"), Value(Range{2, 3})));
+  settings.push_back(with_default(
+      word("split", {"train", "test"}, "test: only the tenth of all sums that train never shows"), "train"));
+  settings.push_back(
+      with_default(real("worked", between(0, 1), "share of example responses that work column by column"), 1.0));
+  settings.push_back(
+      with_default(real("forget_carry", between(0, 1), "chance that a response at once forgets a carry"), 0.0));
+  SourceSignature signature =
+      source("builtin", "addition", std::move(settings), "sums of two numbers with equally many digits: `347+586=`");
+  signature.kinds = {Kind::prompts, Kind::examples};
+  return signature;
+}
+
+SourceSignature jsonl() {
+  std::vector<SettingSpec> settings = ordering();
+  for (SettingSpec spec : {
+           with_default(text("prompt", "field of the prompt"), Value(std::string("prompt"))),
+           optional(text("answer", "field of what a judge compares with")),
+           optional(text("response", "field of the response to imitate")),
+           optional(text("chosen", "field of the better response of a pair")),
+           optional(text("rejected", "field of the worse response of a pair")),
+           optional(setting("max_prompt", SettingType::tokens, at_least(1), "longest prompt")),
+           with_default(word("overlong", {"error", "drop", "truncate"}, "what happens to a longer prompt"), "error"),
+           with_default(word("malformed", {"strict", "skip"}, "what happens to a line that cannot be read"), "strict"),
+           with_default(word("template", {"none", "auto"}, "chat template around the prompt"), "none"),
+           optional(text("system", "system message of the template")),
+       }) {
+    settings.push_back(std::move(spec));
+  }
+  SourceSignature signature = source("jsonl", "", std::move(settings), "a file with one JSON object a line");
+  signature.kinds = {Kind::prompts, Kind::examples, Kind::pairs};
+  return planned(signature);
+}
+
+SourceSignature exec() {
+  return planned(source("exec", "",
+                        {
+                            with_default(integer("batch", at_least(1), "responses in one request"), 1),
+                            optional(word("sandbox", {"full", "basic", "off"}, "how far the command is shut in")),
+                            flag("network", "the command may use the network"),
+                        },
+                        "a program of yours: JSON lines in, JSON lines out"));
+}
+
+}  // namespace
+
+std::vector<SourceSignature> data_sources() { return {addition(), jsonl()}; }
+
+std::vector<SourceSignature> reward_sources() {
+  return {
+      source("builtin", "exact_answer", {},
+             "1 if the response ended and what follows its last `>` is the answer, else 0"),
+      planned(source("builtin", "math_exact", {}, "1 if the last number of the response equals the answer, else 0")),
+      planned(source("builtin", "regex", {text("pattern", "PCRE2 pattern that must be found")},
+                     "1 if the pattern is found in the response, else 0")),
+      planned(source("builtin", "contains", {optional(text("text", "what to find; the answer if absent"))},
+                     "1 if the response holds the text, else 0")),
+      planned(source("builtin", "length",
+                     {with_default(integer("min", at_least(0), "fewest characters"), 0),
+                      integer("max", at_least(1), "most characters")},
+                     "1 if the length of the response is within bounds, else 0")),
+      planned(source("builtin", "format", {text("pattern", "PCRE2 pattern that the whole response must match")},
+                     "1 if the whole response has the form, else 0")),
+      exec(),
+  };
+}
+
+}  // namespace rlflow::signatures

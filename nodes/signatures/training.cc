@@ -1,0 +1,129 @@
+// Signatures of `update`: one a kind of batch.
+#include "nodes/signatures/setting.h"
+#include "nodes/signatures/tables.h"
+
+namespace rlflow::signatures {
+namespace {
+
+SettingSpec aggregate() {
+  return with_default(
+      word("aggregate",
+           {"token_mean", "token_sum", "seq_mean_token_sum", "seq_mean_token_mean", "seq_mean_token_sum_norm"},
+           "how token losses become one number"),
+      "token_mean");
+}
+
+// How the batch is cut: what every update shares.
+std::vector<SettingSpec> cutting() {
+  return {
+      with_default(integer("epochs", at_least(1), "passes over the batch in one step"), 1),
+      optional(setting("minibatch", SettingType::seqs, at_least(1), "responses of one optimizer step; all if absent")),
+      optional(setting("micro", SettingType::tokens, at_least(1),
+                       "tokens in one forward and backward pass, a data-parallel rank; all if absent")),
+  };
+}
+
+std::vector<SettingSpec> joined(std::vector<SettingSpec> a, const std::vector<SettingSpec>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+SettingSpec off_policy() {
+  const auto bound = [](const char* name, const char* doc) { return real(name, at_least(0), doc); };
+  std::vector<CallSpec> calls = {
+      {"truncate", {bound("c", "largest weight of a token")}, "weights each token by min(ratio, c)"},
+      {"truncate_sequence", {bound("c", "largest weight of a response")}, "the same with the ratio of the response"},
+      {"mask",
+       {bound("lo", "smallest ratio kept"), bound("hi", "largest ratio kept")},
+       "drops tokens outside lo and hi"},
+      {"reject",
+       {word("kind", {"k1", "k2", "k3"}, "how far a response has moved"), bound("bound", "largest distance kept")},
+       "drops responses further away than the bound"},
+  };
+  return not_executable(optional(call("off_policy", std::move(calls),
+                                      "corrects for samples of older weights, by the ratio of log-probabilities")));
+}
+
+NodeSignature update(std::string key, std::string doc) {
+  NodeSignature signature = node(std::move(key), std::move(doc));
+  signature.outputs = {output("metrics", Kind::metrics, {})};
+  signature.effect = NodeEffect::update;
+  return signature;
+}
+
+NodeSignature update_policy() {
+  NodeSignature signature = update("update/policy", "moves a policy along its advantages");
+  signature.arguments = {
+      argument("model", ArgumentRole::trainable, "the policy"),
+      edge("traj", Kind::traj, {"B", "T"}, "the responses"),
+      edge("adv", Kind::adv, {"B", "T"}, "their advantages"),
+      optional(named(edge("old", Kind::logp, {"B", "T"}, "log-probabilities before this step; absent: as sampled"))),
+      optional(named(edge("ref", Kind::logp, {"B", "T"}, "log-probabilities of the reference, for kl"))),
+  };
+  const std::vector<std::string> losses = {"ppo",       "gspo",    "cispo",   "sapo",     "gmpo",  "gpg",
+                                           "reinforce", "dppo_tv", "dppo_kl", "clip_cov", "kl_cov"};
+  signature.settings = joined(
+      {
+          with_default(not_executable(word("loss", losses, "the policy loss"), {losses.begin() + 1, losses.end()}),
+                       "ppo"),
+          with_default(real("clip", above(0), "how far below 1 the ratio counts"), 0.2),
+          optional(real("clip_high", above(0), "how far above 1 the ratio counts; clip if absent")),
+          optional(
+              real("dual_clip", above(1), "bounds the loss of negative advantages by this multiple; off if absent")),
+          with_default(real("kl", at_least(0), "weight of the KL to the reference"), 0.0),
+          with_default(word("kl_kind", {"k1", "abs", "k2", "k3", "k1_plus", "abs_plus", "k3_plus"},
+                            "estimator of the KL; …_plus: its value with the gradient of k2"),
+                       "k3"),
+          with_default(real("entropy", at_least(0), "weight of the entropy bonus"), 0.0),
+          aggregate(),
+          off_policy(),
+      },
+      cutting());
+  return signature;
+}
+
+NodeSignature update_critic() {
+  NodeSignature signature = update("update/critic", "fits a critic to returns");
+  signature.arguments = {
+      argument("model", ArgumentRole::trainable, "the critic, a model with head = value"),
+      edge("traj", Kind::traj, {"B", "T"}, "the responses"),
+      named(edge("returns", Kind::returns, {"B", "T"}, "what the values should be")),
+      named(edge("old", Kind::value, {"B", "T"}, "values before this step, for clip")),
+  };
+  signature.settings =
+      joined({with_default(word("loss", {"value"}, "the critic's loss"), "value"),
+              with_default(real("clip", above(0), "how far a value may move from its old one"), 0.2), aggregate()},
+             cutting());
+  signature.runs = false;
+  return signature;
+}
+
+NodeSignature update_sft() {
+  NodeSignature signature = update("update/sft", "imitates the responses of examples");
+  signature.arguments = {argument("model", ArgumentRole::trainable, "the model"),
+                         edge("examples", Kind::examples, {"P"}, "prompts with responses")};
+  signature.settings = joined(
+      {with_default(word("loss", {"sft"}, "cross-entropy of the response tokens"), "sft"), aggregate()}, cutting());
+  return signature;
+}
+
+NodeSignature update_pairs() {
+  NodeSignature signature = update("update/pairs", "prefers the chosen response of each pair");
+  signature.arguments = {
+      argument("model", ArgumentRole::trainable, "the model"),
+      edge("pairs", Kind::pairs, {"P"}, "prompts with a chosen and a rejected response"),
+      optional(named(argument("ref", ArgumentRole::model, "the reference model (dpo)"))),
+  };
+  signature.settings =
+      joined({word("loss", {"dpo", "reward"}, "dpo for a policy, reward for a reward model"),
+              with_default(real("beta", above(0), "strength of the pull to the reference (dpo)"), 0.1)},
+             cutting());
+  signature.runs = false;
+  return signature;
+}
+
+}  // namespace
+
+std::vector<NodeSignature> update_nodes() { return {update_policy(), update_critic(), update_sft(), update_pairs()}; }
+
+}  // namespace rlflow::signatures

@@ -1,0 +1,55 @@
+// Where do a run's bytes lie? Immutable files named by their SHA-256, checked each time they are read.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/contract/digest.h"
+#include "runtime/contract/payload.h"
+#include "runtime/store/file_layer.h"
+
+namespace rlflow {
+
+struct Artifact {
+  Digest digest;
+  std::string kind;  // a kind name, "manifest", "parameters", "optimizer", …
+  std::uint64_t bytes = 0;
+};
+
+// artifacts/ab/<64 hex digits> below a run folder. `put` makes the file durable before it returns:
+// temporary file → fsync → rename → fsync of the folder. Any thread may call; failures throw StoreError.
+class ArtifactStore {
+ public:
+  ArtifactStore(FileLayer& files, std::filesystem::path run_dir);
+
+  Artifact put(const std::string& kind, const std::function<void(ByteSink&)>& write);
+  Artifact put(const Payload& payload);
+  // The bytes, their hash verified: a missing, truncated or changed file is refused by path.
+  std::vector<std::byte> get(const Digest& digest) const;
+  void remove(const Digest& digest);
+  std::filesystem::path path(const Digest& digest) const;
+
+ private:
+  void publish(const std::filesystem::path& temporary, const Artifact& artifact);
+
+  FileLayer& files_;
+  std::filesystem::path run_dir_;
+  std::atomic<std::uint64_t> next_ = 0;  // names temporary files
+};
+
+// The text of a manifest: a JSON object that lists its members in the order of their names.
+struct Member {
+  std::string name;
+  Digest part;
+};
+std::string manifest_text(const std::string& kind, std::span<const Member> members);
+// `text` as a JSON string, quotes included.
+std::string json_string(std::string_view text);
+
+}  // namespace rlflow

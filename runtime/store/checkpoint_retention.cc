@@ -1,0 +1,79 @@
+// Which checkpoints may go, and the first half of letting them go.
+#include <set>
+
+#include "runtime/store/schema.h"
+#include "runtime/store/task_store.h"
+
+namespace rlflow {
+namespace {
+
+// Manifests of written checkpoints, newest first; version 0 lies in its source files and is none of them.
+std::vector<Digest> checkpoints_newest_first(Database& database) {
+  std::vector<Digest> manifests;
+  Statement rows = database.prepare(
+      "SELECT ckpt FROM versions WHERE ckpt IS NOT NULL AND version>0 GROUP BY ckpt ORDER BY max(version) DESC");
+  while (rows.step()) manifests.push_back(rows.digest_at(0));
+  return manifests;
+}
+
+std::set<Digest> kept_checkpoints(Database& database, const std::vector<Digest>& newest_first, std::int64_t keep,
+                                  const std::map<std::string, Version>& needed) {
+  std::set<Digest> kept;
+  for (const Digest& manifest : newest_first) {
+    if (static_cast<std::int64_t>(kept.size()) < keep) kept.insert(manifest);
+  }
+  for (const auto& [model, version] : needed) {
+    Statement newest = database.query(
+        "SELECT ckpt FROM versions WHERE model=?1 AND version<=?2 AND ckpt IS NOT NULL ORDER BY version DESC LIMIT 1",
+        model, version);
+    if (newest.step()) kept.insert(newest.digest_at(0));
+  }
+  return kept;
+}
+
+void condemn(Database& database, const Digest& digest) {
+  database.run(
+      "UPDATE artifacts SET state='condemned' WHERE digest=?1 AND state='live' "
+      "AND NOT EXISTS(SELECT 1 FROM outputs WHERE outputs.digest=?1) "
+      "AND NOT EXISTS(SELECT 1 FROM versions WHERE ckpt=?1 OR batch=?1) "
+      "AND NOT EXISTS(SELECT 1 FROM members JOIN artifacts AS m ON m.digest=manifest WHERE part=?1 AND m.state='live')",
+      digest);
+  seal_row(database, kArtifactsTable, digest);
+}
+
+}  // namespace
+
+std::vector<Digest> TaskStore::condemn_checkpoints(std::int64_t keep, const std::map<std::string, Version>& needed) {
+  std::vector<Digest> all = checkpoints_newest_first(database_);
+  std::set<Digest> kept = kept_checkpoints(database_, all, keep, needed);
+  for (const Digest& manifest : all) {
+    if (kept.contains(manifest)) continue;
+    std::vector<ModelRead> held_by;
+    Statement rows = database_.query("SELECT model,version FROM versions WHERE ckpt=?1", manifest);
+    while (rows.step()) held_by.push_back({rows.text_at(0), rows.int_at(1)});
+    for (const ModelRead& at : held_by) {
+      database_.run("UPDATE versions SET ckpt=NULL WHERE model=?1 AND version=?2", at.model, at.version);
+      seal_row(database_, kVersionsTable, at.model, at.version);
+    }
+    condemn(database_, manifest);
+    std::vector<Digest> parts;
+    Statement members = database_.query("SELECT part FROM members WHERE manifest=?1", manifest);
+    while (members.step()) parts.push_back(members.digest_at(0));
+    for (const Digest& part : parts) condemn(database_, part);
+  }
+  return condemned();
+}
+
+std::vector<Digest> TaskStore::condemned() {
+  std::vector<Digest> digests;
+  Statement rows = database_.prepare("SELECT digest FROM artifacts WHERE state='condemned' ORDER BY digest");
+  while (rows.step()) digests.push_back(rows.digest_at(0));
+  return digests;
+}
+
+void TaskStore::mark_gone(const Digest& digest) {
+  database_.run("UPDATE artifacts SET state='gone' WHERE digest=?1 AND state='condemned'", digest);
+  seal_row(database_, kArtifactsTable, digest);
+}
+
+}  // namespace rlflow

@@ -1,0 +1,265 @@
+// SQLite behind Database: the only file that includes sqlite3.h.
+#include "runtime/store/database.h"
+
+#include <sqlite3.h>
+
+#include <cstring>
+#include <utility>
+
+#include "runtime/contract/check.h"
+
+namespace rlflow {
+namespace {
+
+bool write_failed(int code) {
+  int primary = code & 0xff;
+  return primary == SQLITE_FULL || primary == SQLITE_IOERR || primary == SQLITE_READONLY;
+}
+
+[[noreturn]] void fail(sqlite3* connection, int code, const std::filesystem::path& file, std::string_view doing) {
+  std::string cause = connection ? sqlite3_errmsg(connection) : sqlite3_errstr(code);
+  std::string message = "cannot " + std::string(doing) + " `" + file.string() + "`: " + cause;
+  if ((code & 0xff) == SQLITE_CONSTRAINT) {
+    throw ConstraintError(ExitCode::store_damaged, "R0205", message, "the store refused it; report this as a fault");
+  }
+  if (write_failed(code)) {
+    throw StoreError(ExitCode::person_must_act, "R0206", message, "free space or fix the disk, then resume the run");
+  }
+  throw StoreError(ExitCode::store_damaged, "R0205", message, "keep the run folder as it is; restore it from a copy");
+}
+
+void hash_value(Hasher& hasher, sqlite3_value* value) {
+  auto raw = [&](const void* data, int size) {
+    hasher.field(std::string_view(static_cast<const char*>(data), static_cast<std::size_t>(size)));
+  };
+  switch (sqlite3_value_type(value)) {
+    case SQLITE_INTEGER: hasher.field(std::int64_t{sqlite3_value_int64(value)}); break;
+    case SQLITE_FLOAT: {
+      double number = sqlite3_value_double(value);
+      raw(&number, sizeof number);
+      break;
+    }
+    case SQLITE_TEXT: raw(sqlite3_value_text(value), sqlite3_value_bytes(value)); break;
+    case SQLITE_BLOB: raw(sqlite3_value_blob(value), sqlite3_value_bytes(value)); break;
+    default: hasher.field(Digest{}); break;  // NULL: no other column is a bare digest field
+  }
+}
+
+void row_sum(sqlite3_context* context, int count, sqlite3_value** values) {
+  Hasher hasher;
+  for (int i = 0; i < count; ++i) hash_value(hasher, values[i]);
+  Digest digest = hasher.finish();
+  sqlite3_result_blob(context, digest.bytes.data(), 16, SQLITE_TRANSIENT);
+}
+
+constexpr const char* kCommonPragmas =
+    "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;";
+constexpr const char* kWriterPragmas =
+    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;";
+
+// A read-only folder has no place for the shared memory of a log; without a log the file alone is the truth.
+std::string reader_uri(const std::filesystem::path& file, bool immutable) {
+  std::string uri = "file:";
+  for (char c : file.string()) {
+    if (c == '%' || c == '?' || c == '#') {
+      char escaped[4];
+      std::snprintf(escaped, sizeof escaped, "%%%02x", static_cast<unsigned char>(c));
+      uri += escaped;
+    } else {
+      uri += c;
+    }
+  }
+  return uri + (immutable ? "?mode=ro&immutable=1" : "?mode=ro");
+}
+
+bool log_is_empty(const std::filesystem::path& file) {
+  std::error_code error;
+  auto size = std::filesystem::file_size(file.string() + "-wal", error);
+  return error || size == 0;
+}
+
+}  // namespace
+
+struct Statement::Handle {
+  sqlite3* connection;
+  sqlite3_stmt* statement;
+  std::filesystem::path file;
+  int next = 1;
+
+  void check(int code, std::string_view doing) const {
+    if (code != SQLITE_OK) fail(connection, code, file, doing);
+  }
+  ~Handle() { sqlite3_finalize(statement); }
+};
+
+Statement::Statement(std::unique_ptr<Handle> handle) : handle_(std::move(handle)) {}
+Statement::Statement(Statement&&) noexcept = default;
+Statement::~Statement() = default;
+
+Statement& Statement::bind(std::int64_t value) {
+  handle_->check(sqlite3_bind_int64(handle_->statement, handle_->next++, value), "bind to");
+  return *this;
+}
+Statement& Statement::bind(double value) {
+  handle_->check(sqlite3_bind_double(handle_->statement, handle_->next++, value), "bind to");
+  return *this;
+}
+Statement& Statement::bind(std::string_view text) {
+  int size = static_cast<int>(text.size());
+  const char* data = text.empty() ? "" : text.data();
+  handle_->check(sqlite3_bind_text(handle_->statement, handle_->next++, data, size, SQLITE_TRANSIENT), "bind to");
+  return *this;
+}
+Statement& Statement::bind(const Digest& digest) { return bind_blob(digest.bytes); }
+Statement& Statement::bind(const WeightsDigest& digest) {
+  std::uint8_t bytes[16];
+  std::memcpy(bytes, &digest.lo, 8);
+  std::memcpy(bytes + 8, &digest.hi, 8);
+  return bind_blob(bytes);
+}
+Statement& Statement::bind_blob(std::span<const std::uint8_t> bytes) {
+  int size = static_cast<int>(bytes.size());
+  handle_->check(sqlite3_bind_blob(handle_->statement, handle_->next++, bytes.data(), size, SQLITE_TRANSIENT),
+                 "bind to");
+  return *this;
+}
+Statement& Statement::bind_null() {
+  handle_->check(sqlite3_bind_null(handle_->statement, handle_->next++), "bind to");
+  return *this;
+}
+
+bool Statement::step() {
+  int code = sqlite3_step(handle_->statement);
+  if (code == SQLITE_ROW) return true;
+  if (code != SQLITE_DONE) {
+    int extended = sqlite3_extended_errcode(handle_->connection);
+    fail(handle_->connection, extended, handle_->file, "use");
+  }
+  return false;
+}
+void Statement::run() { RLFLOW_CHECK(!step(), "a statement that gives rows was run as one without"); }
+
+bool Statement::null_at(int column) const { return sqlite3_column_type(handle_->statement, column) == SQLITE_NULL; }
+std::int64_t Statement::int_at(int column) const { return sqlite3_column_int64(handle_->statement, column); }
+double Statement::real_at(int column) const { return sqlite3_column_double(handle_->statement, column); }
+std::string Statement::text_at(int column) const {
+  const unsigned char* text = sqlite3_column_text(handle_->statement, column);
+  if (!text) return {};
+  auto size = static_cast<std::size_t>(sqlite3_column_bytes(handle_->statement, column));
+  return std::string(reinterpret_cast<const char*>(text), size);
+}
+
+std::span<const std::uint8_t> Statement::blob_at(int column, std::size_t size) const {
+  const void* data = sqlite3_column_blob(handle_->statement, column);
+  auto found = static_cast<std::size_t>(sqlite3_column_bytes(handle_->statement, column));
+  if (!data || found != size) {
+    throw StoreError(ExitCode::store_damaged, "R0205",
+                     "`" + handle_->file.string() + "` holds a digest of " + std::to_string(found) + " bytes, not " +
+                         std::to_string(size),
+                     "keep the run folder as it is; restore it from a copy");
+  }
+  return {static_cast<const std::uint8_t*>(data), size};
+}
+Digest Statement::digest_at(int column) const {
+  Digest digest;
+  std::memcpy(digest.bytes.data(), blob_at(column, 32).data(), 32);
+  return digest;
+}
+WeightsDigest Statement::weights_digest_at(int column) const {
+  WeightsDigest digest;
+  auto bytes = blob_at(column, 16);
+  std::memcpy(&digest.lo, bytes.data(), 8);
+  std::memcpy(&digest.hi, bytes.data() + 8, 8);
+  return digest;
+}
+std::optional<Digest> Statement::optional_digest_at(int column) const {
+  if (null_at(column)) return std::nullopt;
+  return digest_at(column);
+}
+
+struct Database::Connection {
+  sqlite3* handle = nullptr;
+  ~Connection() { sqlite3_close_v2(handle); }
+
+  int open(const std::string& name, int flags) {
+    sqlite3_close_v2(std::exchange(handle, nullptr));
+    int code = sqlite3_open_v2(name.c_str(), &handle, flags | SQLITE_OPEN_EXRESCODE, nullptr);
+    if (code != SQLITE_OK) return code;
+    sqlite3_busy_timeout(handle, 5000);
+    // The header is read now, so that a file that cannot be used fails here.
+    return sqlite3_exec(handle, "PRAGMA schema_version", nullptr, nullptr, nullptr);
+  }
+};
+
+Database::Database(const std::filesystem::path& file, Mode mode)
+    : file_(file), connection_(std::make_unique<Connection>()) {
+  int code = SQLITE_OK;
+  if (mode == Mode::read) {
+    code = connection_->open(reader_uri(file, false), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+    if (code != SQLITE_OK && std::filesystem::exists(file) && log_is_empty(file)) {
+      code = connection_->open(reader_uri(file, true), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+    }
+  } else {
+    int create = mode == Mode::create ? SQLITE_OPEN_CREATE : 0;
+    code = connection_->open(file.string(), SQLITE_OPEN_READWRITE | create);
+  }
+  if (code != SQLITE_OK) fail(connection_->handle, code, file, "open");
+  constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+  code = sqlite3_create_function_v2(connection_->handle, "row_sum", -1, kFlags, nullptr, row_sum, nullptr, nullptr,
+                                    nullptr);
+  if (code != SQLITE_OK) fail(connection_->handle, code, file, "prepare");
+  execute(kCommonPragmas);
+  if (mode == Mode::read) {
+    sqlite3_db_config(connection_->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  } else {
+    execute(kWriterPragmas);
+  }
+}
+Database::~Database() = default;
+
+void Database::execute(std::string_view sql) {
+  int code = sqlite3_exec(connection_->handle, std::string(sql).c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) fail(connection_->handle, code, file_, "use");
+}
+
+Statement Database::prepare(std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  int code =
+      sqlite3_prepare_v2(connection_->handle, sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
+  if (code != SQLITE_OK) fail(connection_->handle, code, file_, "read");
+  return Statement(std::make_unique<Statement::Handle>(Statement::Handle{connection_->handle, statement, file_}));
+}
+
+std::int64_t Database::changes() const { return sqlite3_changes64(connection_->handle); }
+std::int64_t Database::last_row() const { return sqlite3_last_insert_rowid(connection_->handle); }
+
+std::int64_t Database::number(std::string_view sql) {
+  Statement statement = prepare(sql);
+  RLFLOW_CHECK(statement.step(), std::string(sql));
+  return statement.int_at(0);
+}
+std::string Database::text(std::string_view sql) {
+  Statement statement = prepare(sql);
+  RLFLOW_CHECK(statement.step(), std::string(sql));
+  return statement.text_at(0);
+}
+
+void Database::checkpoint_passive() { execute("PRAGMA wal_checkpoint(PASSIVE)"); }
+void Database::checkpoint_truncate() { execute("PRAGMA wal_checkpoint(TRUNCATE)"); }
+
+Transaction::Transaction(Database& database) : database_(database) { database_.execute("BEGIN IMMEDIATE"); }
+Transaction::~Transaction() {
+  if (!open_) return;
+  try {
+    database_.execute("ROLLBACK");
+  } catch (const StoreError&) {
+    // SQLite rolled it back by itself already; the error that brought us here is the one to report.
+    open_ = false;
+  }
+}
+void Transaction::commit() {
+  database_.execute("COMMIT");
+  open_ = false;
+}
+
+}  // namespace rlflow

@@ -1,0 +1,111 @@
+// Durable files by POSIX calls; every failure names path, position and cause.
+#include "runtime/store/file_layer.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "runtime/store/store_error.h"
+
+namespace rlflow {
+namespace {
+
+[[noreturn]] void fail(const std::string& doing, const std::filesystem::path& path, const std::string& where = {}) {
+  int error = errno;
+  throw StoreError(ExitCode::person_must_act, "R0206",
+                   "cannot " + doing + " `" + path.string() + "`" + where + ": " + std::strerror(error),
+                   error == ENOSPC || error == EDQUOT ? "free space, then resume the run"
+                                                      : "fix the file or its folder, then resume the run");
+}
+
+class PosixFile final : public OutputFile {
+ public:
+  explicit PosixFile(std::filesystem::path path) : path_(std::move(path)) {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (descriptor_ < 0) fail("create", path_);
+  }
+  ~PosixFile() override { ::close(descriptor_); }
+
+  void write(std::span<const std::byte> data) override {
+    while (!data.empty()) {
+      ssize_t count = ::write(descriptor_, data.data(), data.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) fail("write", path_, " at byte " + std::to_string(written_));
+      written_ += static_cast<std::uint64_t>(count);
+      data = data.subspan(static_cast<std::size_t>(count));
+    }
+  }
+  void sync() override {
+    if (::fsync(descriptor_) != 0) fail("sync", path_, " of " + std::to_string(written_) + " bytes");
+  }
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  std::uint64_t written_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<OutputFile> PosixFiles::create(const std::filesystem::path& file) {
+  return std::make_unique<PosixFile>(file);
+}
+
+void PosixFiles::rename(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) fail("rename", from, " to `" + to.string() + "`");
+}
+
+void PosixFiles::make_folder(const std::filesystem::path& folder) {
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) fail("make folder", folder);
+}
+
+void PosixFiles::sync_folder(const std::filesystem::path& folder) {
+  int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) fail("open folder", folder);
+  int result = ::fsync(descriptor);
+  int error = errno;
+  ::close(descriptor);
+  errno = error;
+  if (result != 0) fail("sync folder", folder);
+}
+
+void PosixFiles::remove(const std::filesystem::path& file) {
+  if (::unlink(file.c_str()) != 0 && errno != ENOENT) fail("remove", file);
+}
+
+std::vector<std::byte> PosixFiles::read(const std::filesystem::path& file) {
+  int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) fail("open", file);
+  struct stat status {};
+  std::vector<std::byte> bytes(::fstat(descriptor, &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0);
+  std::size_t done = 0;
+  ssize_t count = 0;
+  while (done < bytes.size() && (count = ::read(descriptor, bytes.data() + done, bytes.size() - done)) != 0) {
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  int error = errno;
+  ::close(descriptor);
+  errno = error;
+  if (count < 0) fail("read", file, " at byte " + std::to_string(done));
+  bytes.resize(done);
+  return bytes;
+}
+
+void publish_text(FileLayer& files, const std::filesystem::path& folder, const std::string& name,
+                  const std::string& text) {
+  std::filesystem::path temporary = folder / (name + ".new");
+  files.remove(temporary);
+  auto file = files.create(temporary);
+  file->write(std::as_bytes(std::span(text)));
+  file->sync();
+  files.rename(temporary, folder / name);
+  files.sync_folder(folder);
+}
+
+}  // namespace rlflow

@@ -1,0 +1,74 @@
+// The first transactions of a run and of each resume.
+#include "runtime/store/schema.h"
+#include "runtime/store/task_store.h"
+
+namespace rlflow {
+namespace {
+
+void add_program(Database& database, const std::string& kind, const std::string& path, const std::string& text) {
+  database.run("INSERT INTO program(kind,path,text,sum) VALUES(?1,?2,?3,x'')", kind, path, text);
+  seal_row(database, kProgramTable, database.last_row());
+}
+
+void add_environment(Database& database, std::int64_t epoch, const std::map<std::string, std::string>& environment) {
+  for (const auto& [name, value] : environment) {
+    database.run("INSERT INTO environment(epoch,name,value) VALUES(?1,?2,?3)", epoch, name, value);
+  }
+}
+
+void add_run_row(Database& database, const NewRun& run) {
+  Statement insert = database.prepare(
+      "INSERT INTO run(id,name,flow,command,state,reason,epoch,seed,meaning,root,total,created_ms,sum) "
+      "VALUES(1,?,?,?,'running','',1,?,?,?,?,?,x'')");
+  insert.bind(run.name).bind(run.flow).bind(run.command);
+  insert.bind(static_cast<std::int64_t>(run.seed)).bind(run.meaning).bind(run.root);
+  insert.bind(run.total).bind(run.created_ms).run();
+  seal_row(database, kRunTable);
+}
+
+void add_first_versions(Database& database, const NewRun& run) {
+  database.run("INSERT INTO artifacts(digest,kind,bytes,state,sum) VALUES(?1,?2,?3,'live',x'')", run.origin.digest,
+               run.origin.kind, static_cast<std::int64_t>(run.origin.bytes));
+  seal_row(database, kArtifactsTable, run.origin.digest);
+  for (const InitialVersion& model : run.models) {
+    database.run(
+        "INSERT INTO versions(model,version,outcome,applied,planned,wdigest,lineage,ckpt,sum) "
+        "VALUES(?1,0,'init',0,0,?2,?3,?4,x'')",
+        model.model, model.weights, model.lineage, run.origin.digest);
+    seal_row(database, kVersionsTable, model.model, std::int64_t{0});
+    database.run("INSERT INTO heads(model,head) VALUES(?1,0)", model.model);
+  }
+}
+
+}  // namespace
+
+void TaskStore::create_run(Database& database, const NewRun& run) {
+  Transaction transaction(database);
+  add_run_row(database, run);
+  for (const PlanSource& source : run.sources) add_program(database, "source", source.path, source.text);
+  for (const std::string& text : run.overrides) add_program(database, "override", "", text);
+  add_environment(database, 1, run.environment);
+  for (const SourceFile& file : run.files) {
+    database.run("INSERT INTO files(path,digest,bytes,sum) VALUES(?1,?2,?3,x'')", file.path, file.digest,
+                 static_cast<std::int64_t>(file.bytes));
+    seal_row(database, kFilesTable, file.path);
+  }
+  add_first_versions(database, run);
+  transaction.commit();
+}
+
+std::int64_t TaskStore::begin_epoch(Database& database, const std::map<std::string, std::string>& environment,
+                                    Step total, const std::vector<std::string>& overrides) {
+  Transaction transaction(database);
+  database.run("UPDATE run SET epoch=epoch+1, state='running', reason='', total=?1 WHERE id=1", total);
+  seal_row(database, kRunTable);
+  std::int64_t epoch = database.number("SELECT epoch FROM run");
+  add_environment(database, epoch, environment);
+  database.run("DELETE FROM program WHERE kind='override'");
+  for (const std::string& text : overrides) add_program(database, "override", "", text);
+  database.run("UPDATE attempts SET ended='lost' WHERE ended IS NULL");
+  transaction.commit();
+  return epoch;
+}
+
+}  // namespace rlflow

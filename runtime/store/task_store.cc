@@ -1,0 +1,192 @@
+// Tasks, versions and steps as rows.
+#include "runtime/store/task_store.h"
+
+#include <cmath>
+
+#include "runtime/contract/check.h"
+#include "runtime/store/record_queries.h"
+#include "runtime/store/schema.h"
+
+namespace rlflow {
+namespace {
+
+constexpr const char* kUnsealed = "x''";  // `sum` until seal_row
+
+std::string insert_unsealed(const SummedTable& table, int values) {
+  std::string sql = "INSERT INTO " + std::string(table.name) + "(" + table.columns + ",sum) VALUES(";
+  for (int i = 0; i < values; ++i) sql += "?,";
+  return sql + kUnsealed + ")";
+}
+
+}  // namespace
+
+std::int64_t TaskStore::row_of(const TaskName& task) {
+  auto found = find_task(database_, task);
+  RLFLOW_CHECK(found, to_text(task) + " was not admitted");
+  return found->row;
+}
+
+void TaskStore::admit(std::span<const NewTask> tasks) {
+  for (const NewTask& task : tasks) {
+    if (find_task(database_, task.task)) continue;
+    database_.run("INSERT INTO tasks(node,step,slot,ports,state,failures,sum) VALUES(?1,?2,?3,?4,'admitted',0,x'')",
+                  task.task.node, task.task.step, std::int64_t{task.task.slot}, std::int64_t{task.ports});
+    seal_row(database_, kTasksTable, database_.last_row());
+  }
+}
+
+void TaskStore::start_attempt(const TaskName& task, std::int32_t attempt) {
+  database_.run("INSERT INTO attempts(task,n,epoch) VALUES(?1,?2,?3)", row_of(task), std::int64_t{attempt}, epoch_);
+}
+
+void TaskStore::end_attempt(const TaskName& task, const AttemptEnd& end) {
+  std::int64_t row = row_of(task);
+  database_.run("UPDATE attempts SET ended=?3, ms=?4, detail=?5 WHERE task=?1 AND n=?2", row,
+                std::int64_t{end.attempt}, end.ended, end.milliseconds, end.detail);
+  if (end.ended == "stopped") return;  // asked to leave: not a failure
+  database_.run("UPDATE tasks SET failures=failures+1, err=?2 WHERE id=?1", row, end.detail);
+  seal_row(database_, kTasksTable, row);
+}
+
+void TaskStore::fail(const TaskName& task) {
+  std::int64_t row = row_of(task);
+  database_.run("UPDATE tasks SET state='failed' WHERE id=?1", row);
+  seal_row(database_, kTasksTable, row);
+}
+
+void TaskStore::add_artifact(const Artifact& artifact) {
+  database_.run(
+      "INSERT INTO artifacts(digest,kind,bytes,state,sum) VALUES(?1,?2,?3,'live',x'') "
+      "ON CONFLICT(digest) DO UPDATE SET state='live'",
+      artifact.digest, artifact.kind, static_cast<std::int64_t>(artifact.bytes));
+  seal_row(database_, kArtifactsTable, artifact.digest);
+}
+
+void TaskStore::add_manifest(const Manifest& manifest) {
+  add_artifact(manifest.artifact);
+  for (const Member& member : manifest.members) {
+    database_.run("INSERT INTO members(manifest,name,part) VALUES(?1,?2,?3) ON CONFLICT DO NOTHING",
+                  manifest.artifact.digest, member.name, member.part);
+  }
+}
+
+void TaskStore::finish(const FinishedTask& finished) {
+  for (const Artifact& output : finished.outputs) add_artifact(output);
+  auto recorded = find_task(database_, finished.task);
+  RLFLOW_CHECK(recorded, to_text(finished.task) + " was not admitted");
+  std::int64_t row = recorded->row;
+  database_.run("UPDATE attempts SET ended='done', ms=?3 WHERE task=?1 AND n=?2", row,
+                std::int64_t{finished.attempt}, finished.milliseconds);
+  if (recorded->state == "done") return require_same(row, finished);
+  for (std::size_t port = 0; port < finished.outputs.size(); ++port) {
+    database_.run("INSERT INTO outputs(task,port,digest) VALUES(?1,?2,?3)", row, static_cast<std::int64_t>(port),
+                  finished.outputs[port].digest);
+  }
+  for (const Edge& edge : finished.edges) {
+    database_.run("INSERT INTO edges(src,src_port,dst,dst_port,ord) VALUES(?1,?2,?3,?4,0)", row_of(edge.source),
+                  std::int64_t{edge.source_port}, row, std::int64_t{edge.port});
+  }
+  if (finished.read) {
+    database_.run("INSERT INTO reads(task,model,version) VALUES(?1,?2,?3)", row, finished.read->model,
+                  finished.read->version);
+  }
+  for (const auto& [name, value] : finished.decisions) {
+    database_.run("INSERT INTO decisions(task,name,value) VALUES(?1,?2,?3)", row, name, value);
+  }
+  database_.run("UPDATE tasks SET state='done', key=?2 WHERE id=?1", row, finished.key);
+  seal_row(database_, kTasksTable, row);
+  add_metrics(finished);
+  if (finished.version) add_version(row, *finished.version);
+}
+
+void TaskStore::require_same(std::int64_t task, const FinishedTask& finished) {
+  auto recorded = find_task(database_, finished.task);
+  std::vector<RecordedDigest> outputs = outputs_of(database_, task);
+  bool same = recorded->key == finished.key && outputs.size() == finished.outputs.size();
+  for (std::size_t i = 0; same && i < outputs.size(); ++i) same = outputs[i].digest == finished.outputs[i].digest;
+  if (same) return;
+  throw StoreError(ExitCode::store_damaged, "R0210",
+                   "task `" + to_text(finished.task) + "` gave other results than the ones recorded for it",
+                   "the environment is not repeatable: compare `rlflow show`'s with the one it began with");
+}
+
+void TaskStore::add_metrics(const FinishedTask& finished) {
+  for (const Metric& metric : finished.metrics) {
+    Statement insert = database_.prepare(
+        "INSERT INTO metrics(step,node,name,model,version,value,nonfinite) VALUES(?,?,?,?,?,?,?)");
+    insert.bind(finished.task.step).bind(finished.task.node).bind(metric.name);
+    if (finished.described) {
+      insert.bind(finished.described->model).bind(finished.described->version);
+    } else {
+      insert.bind_null().bind_null();
+    }
+    if (std::isfinite(metric.value)) {
+      insert.bind(metric.value).bind_null().run();
+    } else {
+      insert.bind_null().bind(std::isnan(metric.value) ? "nan" : metric.value > 0 ? "inf" : "-inf").run();
+    }
+  }
+}
+
+void TaskStore::add_version(std::int64_t task, const NewVersion& version) {
+  std::optional<Digest> batch;
+  if (version.batch) {
+    add_manifest(*version.batch);
+    batch = version.batch->artifact.digest;
+  }
+  database_.run(
+      "INSERT INTO versions(model,version,parent,update_task,batch,outcome,applied,planned,wdigest,lineage,sum) "
+      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,x'')",
+      version.model, version.version, version.version - 1, task, batch, version.outcome, version.steps.applied,
+      version.steps.planned, version.weights, version.lineage);
+  seal_row(database_, kVersionsTable, version.model, version.version);
+  database_.run("UPDATE heads SET head=?2 WHERE model=?1 AND head=?2-1 AND (SELECT epoch FROM run)=?3", version.model,
+                version.version, epoch_);
+  if (database_.changes() != 1) {
+    throw StoreError(ExitCode::store_damaged, "R0205",
+                     "version " + std::to_string(version.version) + " of `" + version.model +
+                         "` does not follow the head of this epoch",
+                     "another process wrote to the run; check it with `rlflow show`");
+  }
+}
+
+void TaskStore::skip(const TaskName& task, const std::optional<NewVersion>& held) {
+  std::int64_t row = row_of(task);
+  database_.run("UPDATE tasks SET state='skipped' WHERE id=?1", row);
+  seal_row(database_, kTasksTable, row);
+  if (held) add_version(row, *held);
+}
+
+void TaskStore::commit_step(Step step, double milliseconds) {
+  database_.run(insert_unsealed(kStepsTable, 2), step, milliseconds);
+  seal_row(database_, kStepsTable, step);
+}
+
+void TaskStore::add_checkpoint(const Manifest& manifest, std::span<const Artifact> parts,
+                               std::span<const Checkpointed> versions) {
+  for (const Artifact& part : parts) add_artifact(part);
+  add_manifest(manifest);
+  for (const Checkpointed& at : versions) {
+    if (at.version == 0) continue;  // its source files are its checkpoint
+    database_.run("UPDATE versions SET ckpt=?3, sdigest=?4 WHERE model=?1 AND version=?2", at.model, at.version,
+                  manifest.artifact.digest, at.state);
+    seal_row(database_, kVersionsTable, at.model, at.version);
+  }
+}
+
+void TaskStore::set_state(const std::string& state, const std::string& reason) {
+  database_.run("UPDATE run SET state=?1, reason=?2 WHERE id=1", state, reason);
+  seal_row(database_, kRunTable);
+}
+
+void TaskStore::add_event(const std::string& kind, const std::optional<TaskName>& task, const std::string& text,
+                          std::int64_t mono_ms, std::int64_t wall_ms) {
+  std::optional<std::int64_t> row;
+  if (task) {
+    if (auto found = find_task(database_, *task)) row = found->row;
+  }
+  database_.run("INSERT INTO events(epoch,mono,wall,kind,task,data) VALUES(?1,?2,?3,?4,?5,?6)", epoch_, mono_ms,
+                wall_ms, kind, row, text);
+}
+
+}  // namespace rlflow
