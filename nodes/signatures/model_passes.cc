@@ -12,7 +12,7 @@ SettingSpec micro() {
 
 NodeSignature logprob() {
   NodeSignature signature = node("logprob", "log-probability of each response token under a model");
-  signature.arguments = {argument("model", ArgumentRole::model, "the model that reads"),
+  signature.arguments = {with_head(argument("model", ArgumentRole::model, "the model that reads"), {"lm"}),
                          edge("traj", Kind::traj, {"B", "T"}, "the responses")};
   signature.outputs = {output("logp", Kind::logp, {"B", "T"})};
   signature.settings = {micro(), not_executable(flag("entropy", "also reports the mean entropy"))};
@@ -21,7 +21,7 @@ NodeSignature logprob() {
 
 NodeSignature value() {
   NodeSignature signature = node("value", "value of each response token under a critic");
-  signature.arguments = {argument("critic", ArgumentRole::model, "a model with head = value"),
+  signature.arguments = {with_head(argument("critic", ArgumentRole::model, "the critic"), {"value"}),
                          edge("traj", Kind::traj, {"B", "T"}, "the responses")};
   signature.outputs = {output("value", Kind::value, {"B", "T"})};
   signature.settings = {micro()};

@@ -38,7 +38,7 @@ std::vector<NodeSignature> schedule_nodes() {
   NodeSignature by_function = evaluate("evaluate/function", argument("reward", ArgumentRole::reward, "the judge"),
                                        "answers a data set and judges it with a reward function");
   NodeSignature by_model =
-      evaluate("evaluate/model", argument("model", ArgumentRole::model, "a model with head = reward"),
+      evaluate("evaluate/model", with_head(argument("model", ArgumentRole::model, "the judge"), {"reward"}),
                "answers a data set and judges it with a reward model");
   by_model.runs = false;
   return {by_function, by_model, checkpoint()};

@@ -18,7 +18,7 @@ NodeSignature score_function() {
 
 NodeSignature score_model() {
   NodeSignature signature = node("score/model", "judges each response with a reward model");
-  signature.arguments = {argument("model", ArgumentRole::model, "a model with head = reward"),
+  signature.arguments = {with_head(argument("model", ArgumentRole::model, "the judge"), {"reward"}),
                          edge("traj", Kind::traj, {"B", "T"}, "the responses")};
   signature.outputs = {output("reward", Kind::reward, {"B"})};
   signature.settings = {optional(setting("micro", SettingType::seqs, at_least(1), "responses in one forward pass"))};

@@ -101,6 +101,11 @@ inline ArgumentSpec variadic(ArgumentSpec spec) {
   spec.variadic = true;
   return spec;
 }
+// A model with one of these heads.
+inline ArgumentSpec with_head(ArgumentSpec spec, std::vector<std::string> heads) {
+  spec.heads = std::move(heads);
+  return spec;
+}
 inline OutputSpec output(std::string name, Kind kind, std::vector<std::string> dims) {
   OutputSpec spec;
   spec.name = std::move(name);

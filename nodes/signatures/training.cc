@@ -54,7 +54,7 @@ NodeSignature update(std::string key, std::string doc) {
 NodeSignature update_policy() {
   NodeSignature signature = update("update/policy", "moves a policy along its advantages");
   signature.arguments = {
-      argument("model", ArgumentRole::trainable, "the policy"),
+      with_head(argument("model", ArgumentRole::trainable, "the policy"), {"lm"}),
       edge("traj", Kind::traj, {"B", "T"}, "the responses"),
       edge("adv", Kind::adv, {"B", "T"}, "their advantages"),
       optional(named(edge("old", Kind::logp, {"B", "T"}, "log-probabilities before this step; absent: as sampled"))),
@@ -85,7 +85,7 @@ NodeSignature update_policy() {
 NodeSignature update_critic() {
   NodeSignature signature = update("update/critic", "fits a critic to returns");
   signature.arguments = {
-      argument("model", ArgumentRole::trainable, "the critic, a model with head = value"),
+      with_head(argument("model", ArgumentRole::trainable, "the critic"), {"value"}),
       edge("traj", Kind::traj, {"B", "T"}, "the responses"),
       named(edge("returns", Kind::returns, {"B", "T"}, "what the values should be")),
       named(edge("old", Kind::value, {"B", "T"}, "values before this step, for clip")),
@@ -100,7 +100,7 @@ NodeSignature update_critic() {
 
 NodeSignature update_sft() {
   NodeSignature signature = update("update/sft", "imitates the responses of examples");
-  signature.arguments = {argument("model", ArgumentRole::trainable, "the model"),
+  signature.arguments = {with_head(argument("model", ArgumentRole::trainable, "the model"), {"lm"}),
                          edge("examples", Kind::examples, {"P"}, "prompts with responses")};
   signature.settings = joined(
       {with_default(word("loss", {"sft"}, "cross-entropy of the response tokens"), "sft"), aggregate()}, cutting());

@@ -83,6 +83,7 @@ struct ArgumentSpec {
   std::string name;
   ArgumentRole role = ArgumentRole::edge;
   std::vector<Kind> kinds;          // edge: kinds accepted, the first is the one messages name
+  std::vector<std::string> heads;   // model, trainable: values of the model's `head` that fit; empty: any
   std::vector<std::string> dims;    // edge: {"B", "T"}; equal letters of one signature must have one origin. A kind
                                     // with fewer dims than written here matches its prefix (reward[B] fits reward[B, T])
   bool optional = false;

@@ -1,0 +1,178 @@
+// How is a diagram written in Graphviz's language, laid out so that a person can read it?
+// What makes the layout readable: data edges alone decide the ranks (`constraint=false` on weight edges),
+// and each layer of the flow is one rank across clusters (`newrank=true`, `rank=same`).
+#include "viz/dot.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace rlflow {
+namespace {
+
+// For attributes in double quotes.
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) continue;
+    out += c;
+  }
+  return out + "\"";
+}
+
+// For Graphviz's HTML-like labels.
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default:
+        if (static_cast<unsigned char>(c) >= 0x20) out += c;
+    }
+  }
+  return out;
+}
+
+std::string font(const std::string& text, int points, const char* colour) {
+  return "<font point-size=\"" + std::to_string(points) + "\" color=\"" + colour + "\">" + escaped(text) + "</font>";
+}
+
+std::string box_label(const DiagramBox& box, const Palette& palette) {
+  std::string label = "<<b>" + escaped(box.title) + "</b>";
+  if (!box.subtitle.empty()) label += "<br/>" + font(box.subtitle, 11, palette.text);
+  for (const std::string& knob : box.knobs) label += "<br/>" + font(knob, 10, palette.muted_text);
+  if (!box.tag.empty()) label += "<br/>" + font(box.tag, 10, palette.tag);
+  return label + ">";
+}
+
+bool writes_weights(const Diagram& diagram, std::size_t box) {
+  return std::any_of(diagram.edges.begin(), diagram.edges.end(), [&](const DiagramEdge& edge) {
+    return edge.from == box && edge.style == EdgeStyle::weights_written;
+  });
+}
+
+std::string box_attributes(const Diagram& diagram, std::size_t index, const Palette& palette) {
+  const DiagramBox& box = diagram.boxes[index];
+  const bool is_node = box.shape == BoxShape::node;
+  const char* line = is_node ? palette.node_line : palette.model_line;
+  if (writes_weights(diagram, index)) line = palette.writer;
+  if (box.broken) line = palette.broken;
+  std::string style = is_node ? "rounded,filled" : "filled";
+  if (box.shape == BoxShape::replica) style += ",dashed";
+  std::string out = "label=" + box_label(box, palette);
+  out += ", shape=" + std::string(is_node ? "box" : "cylinder");
+  out += ", style=\"" + style + "\"";
+  out += ", fillcolor=\"" + std::string(is_node ? palette.node_fill : palette.model_fill) + "\"";
+  out += ", color=\"" + std::string(line) + "\"";
+  if (box.broken || writes_weights(diagram, index)) out += ", penwidth=1.8";
+  return out;
+}
+
+std::string edge_attributes(const DiagramEdge& edge, const Palette& palette) {
+  std::string colour, rest;
+  switch (edge.style) {
+    case EdgeStyle::data:
+      colour = palette.data_edge;
+      rest = ", weight=4";
+      break;
+    case EdgeStyle::weights_read:
+      colour = palette.weights_edge;
+      rest = ", arrowhead=empty, constraint=false";
+      break;
+    case EdgeStyle::weights_written:
+      colour = palette.writer;
+      rest = ", penwidth=1.6, constraint=false";
+      break;
+    case EdgeStyle::sync:
+      colour = palette.sync;
+      rest = ", style=dashed, penwidth=1.4, constraint=false";
+      break;
+    case EdgeStyle::previous:
+      colour = palette.data_edge;
+      rest = ", style=dotted, penwidth=1.4, constraint=false";
+      break;
+  }
+  std::string out = "color=\"" + colour + "\"" + rest;
+  if (!edge.label.empty()) {
+    const bool plain = edge.style == EdgeStyle::data || edge.style == EdgeStyle::previous;
+    out += ", label=" + quoted(" " + edge.label + " ");
+    out += ", fontcolor=\"" + std::string(plain ? palette.muted_text : colour.c_str()) + "\"";
+  }
+  return out;
+}
+
+std::string node_lines(const Diagram& diagram, std::optional<std::size_t> cluster, const Palette& palette,
+                       const std::string& indent) {
+  std::string out;
+  for (std::size_t i = 0; i < diagram.boxes.size(); ++i) {
+    if (diagram.boxes[i].cluster != cluster) continue;
+    out += indent + quoted(diagram.boxes[i].id) + " [" + box_attributes(diagram, i, palette) + "]\n";
+  }
+  return out;
+}
+
+std::string cluster_lines(const Diagram& diagram, const Palette& palette) {
+  std::string out;
+  for (std::size_t c = 0; c < diagram.clusters.size(); ++c) {
+    const DiagramCluster& cluster = diagram.clusters[c];
+    out += "  subgraph " + quoted("cluster_" + std::to_string(c)) + " {\n";
+    out += "    graph [label=<<b>" + escaped(cluster.title) + "</b>  " + font(cluster.detail, 11, palette.muted_text) + ">, ";
+    out += "labeljust=l, style=\"rounded,filled\", fillcolor=\"" + std::string(palette.cluster_fill) + "\", color=\"" +
+           palette.cluster_line + "\", margin=14]\n";
+    out += node_lines(diagram, c, palette, "    ") + "  }\n";
+  }
+  return out;
+}
+
+std::map<std::int32_t, std::vector<std::size_t>> layers_of(const Diagram& diagram) {
+  std::map<std::int32_t, std::vector<std::size_t>> layers;
+  for (std::size_t i = 0; i < diagram.boxes.size(); ++i) layers[diagram.boxes[i].layer].push_back(i);
+  return layers;
+}
+
+// One rank a layer; where no data edge holds two neighbouring layers apart, an invisible one does.
+std::string rank_lines(const Diagram& diagram) {
+  const auto layers = layers_of(diagram);
+  std::set<std::pair<std::int32_t, std::int32_t>> joined;
+  for (const DiagramEdge& edge : diagram.edges) {
+    if (edge.style != EdgeStyle::data) continue;
+    joined.emplace(diagram.boxes[edge.from].layer, diagram.boxes[edge.to].layer);
+  }
+  std::string out;
+  const std::pair<const std::int32_t, std::vector<std::size_t>>* above = nullptr;
+  for (const auto& layer : layers) {
+    out += "  { rank=same;";
+    for (std::size_t box : layer.second) out += " " + quoted(diagram.boxes[box].id) + ";";
+    out += " }\n";
+    if (above != nullptr && !joined.contains({above->first, layer.first})) {
+      out += "  " + quoted(diagram.boxes[above->second.front()].id) + " -> " +
+             quoted(diagram.boxes[layer.second.front()].id) + " [style=invis]\n";
+    }
+    above = &layer;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string to_dot(const Diagram& diagram, const Palette& palette) {
+  const std::string face = "fontname=\"Helvetica,Arial,sans-serif\"";
+  std::string out = "digraph " + quoted(diagram.title) + " {\n";
+  out += "  graph [newrank=true, rankdir=TB, nodesep=0.45, ranksep=0.5, pad=0.2, bgcolor=\"" +
+         std::string(palette.background) + "\", fontcolor=\"" + palette.text + "\", fontsize=13, " + face + "]\n";
+  out += "  node [fontsize=13, fontcolor=\"" + std::string(palette.text) + "\", margin=\"0.16,0.08\", " + face + "]\n";
+  out += "  edge [fontsize=10, arrowsize=0.8, " + face + "]\n";
+  out += cluster_lines(diagram, palette);
+  out += node_lines(diagram, std::nullopt, palette, "  ");
+  for (const DiagramEdge& edge : diagram.edges) {
+    out += "  " + quoted(diagram.boxes[edge.from].id) + " -> " + quoted(diagram.boxes[edge.to].id) + " [" +
+           edge_attributes(edge, palette) + "]\n";
+  }
+  return out + rank_lines(diagram) + "}\n";
+}
+
+}  // namespace rlflow

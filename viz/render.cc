@@ -1,0 +1,92 @@
+// How does DOT text become a picture? The only file that includes Graphviz.
+// The plugins are named one by one and loaded when a picture is drawn: without Graphviz's own configuration,
+// installed fonts and extra plugins cannot change the layout of an SVG.
+#include "viz/render.h"
+
+#include <dlfcn.h>
+#include <graphviz/gvc.h>
+
+#include <filesystem>
+#include <vector>
+
+namespace rlflow {
+namespace {
+
+struct Plugin {
+  const char* file;
+  const char* symbol;
+};
+constexpr Plugin kDotLayout = {"libgvplugin_dot_layout.so.6", "gvplugin_dot_layout_LTX_library"};
+constexpr Plugin kCore = {"libgvplugin_core.so.6", "gvplugin_core_LTX_library"};
+constexpr Plugin kCairo = {"libgvplugin_pango.so.6", "gvplugin_pango_LTX_library"};
+constexpr Plugin kGd = {"libgvplugin_gd.so.6", "gvplugin_gd_LTX_library"};
+
+// Graphviz keeps its plugins in a folder `graphviz` beside libgvc.
+std::filesystem::path plugin_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&gvContext), &info) == 0 || info.dli_fname == nullptr) return "graphviz";
+  return std::filesystem::path(info.dli_fname).parent_path() / "graphviz";
+}
+
+// Null if it is not installed. The library stays loaded: Graphviz holds pointers into it until the process ends.
+gvplugin_library_t* load(const Plugin& plugin) {
+  const std::string path = (plugin_folder() / plugin.file).string();
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) handle = dlopen(plugin.file, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return nullptr;
+  return static_cast<gvplugin_library_t*>(dlsym(handle, plugin.symbol));
+}
+
+// The plugins of a format in the order of preference; an error text if one is missing.
+std::string choose_plugins(PictureFormat format, std::vector<lt_symlist_t>& symbols) {
+  for (const Plugin& plugin : {kDotLayout, kCore}) {
+    gvplugin_library_t* library = load(plugin);
+    if (library == nullptr) {
+      return std::string("Graphviz's plugin ") + plugin.file + " is not installed (Debian package libgvc6)";
+    }
+    symbols.push_back({plugin.symbol, library});
+  }
+  if (format == PictureFormat::png) {
+    const Plugin* found = nullptr;
+    for (const Plugin* plugin : {&kCairo, &kGd}) {
+      gvplugin_library_t* library = load(*plugin);
+      if (library == nullptr) continue;
+      symbols.push_back({plugin->symbol, library});
+      found = plugin;
+      break;
+    }
+    if (found == nullptr) return "PNG needs Graphviz's cairo or gd plugin, which is not installed; write .svg instead";
+  }
+  symbols.push_back({nullptr, nullptr});
+  return {};
+}
+
+}  // namespace
+
+Picture render(const std::string& dot, PictureFormat format) {
+  std::vector<lt_symlist_t> symbols;
+  if (std::string error = choose_plugins(format, symbols); !error.empty()) return {"", error};
+  Agraph_t* graph = agmemread(dot.c_str());
+  if (graph == nullptr) return {"", "Graphviz cannot read the drawing"};
+  GVC_t* context = gvContextPlugins(symbols.data(), 0);
+  Picture picture;
+  if (gvLayout(context, graph, "dot") != 0) {
+    picture.error = "Graphviz cannot lay out the drawing";
+  } else {
+    char* data = nullptr;
+    unsigned int length = 0;
+    const char* name = format == PictureFormat::svg ? "svg" : "png";
+    if (gvRenderData(context, graph, name, &data, &length) == 0 && data != nullptr) {
+      picture.bytes.assign(data, length);
+    } else {
+      picture.error = std::string("Graphviz cannot draw ") + name;
+    }
+    gvFreeRenderData(data);
+    gvFreeLayout(context, graph);
+  }
+  agclose(graph);
+  gvFreeContext(context);
+  return picture;
+}
+
+}  // namespace rlflow
