@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/contract/ids.h"
+#include "runtime/contract/metric.h"
 #include "runtime/contract/model_instance.h"
 #include "runtime/contract/payload.h"
 
@@ -20,18 +21,6 @@ namespace rlflow {
 struct UpdateOutcome {
   std::int64_t applied = 0;  // optimizer steps
   std::int64_t planned = 0;
-};
-
-struct Metric {
-  std::string name;   // the field's names: "reward/mean", "grad_norm", …
-  double value = 0;   // NaN and infinities are legal and stored as such
-};
-
-// A response worth showing to a person, from rollout or evaluate.
-struct Sample {
-  std::string prompt;
-  std::string response;
-  std::optional<double> reward;
 };
 
 struct TaskInputs {

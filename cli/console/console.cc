@@ -1,0 +1,165 @@
+// The three forms in which a run is watched. Writes to a closed stream fail silently: the run goes on.
+#include "cli/console/console.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/console/lines.h"
+
+namespace rlflow {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kRedraw = std::chrono::milliseconds(80);
+
+void put(const std::string& text) {
+  std::size_t written = 0;
+  while (written < text.size()) {
+    ssize_t count = write(STDOUT_FILENO, text.data() + written, text.size() - written);
+    if (count <= 0) return;
+    written += static_cast<std::size_t>(count);
+  }
+}
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+class PlainConsole final : public Console {
+ public:
+  PlainConsole(const Plan& plan, const Session& session) : plan_(plan), session_(session), view_(new_view(plan)) {}
+
+  void on_event(const RunEvent& event) override {
+    apply(view_, event);
+    std::string line = plain_line(view_, event, plan_);
+    if (!line.empty() && !session_.quiet) put(line + "\n");
+  }
+
+  void finish(const Outcome& outcome) override {
+    if (view_.run_dir.empty()) return;
+    for (const std::string& line : closing_lines(view_, plan_, outcome, session_.invoked_as, seconds_since(start_))) {
+      put(line + "\n");
+    }
+  }
+
+ private:
+  const Plan& plan_;
+  const Session& session_;
+  RunView view_;
+  Clock::time_point start_ = Clock::now();
+};
+
+// Draws its block over itself. The width is asked anew each time, so a resize needs no signal.
+class LiveConsole final : public Console {
+ public:
+  LiveConsole(const Plan& plan, const Session& session) : plan_(plan), session_(session), view_(new_view(plan)) {}
+
+  void on_event(const RunEvent& event) override {
+    apply(view_, event);
+    bool said = event.type == RunEvent::Type::warning || event.type == RunEvent::Type::task_failed;
+    bool committed = event.type == RunEvent::Type::step_committed || event.type == RunEvent::Type::evaluated;
+    if (said || committed || Clock::now() - drawn_ > kRedraw) draw();
+  }
+
+  void finish(const Outcome& outcome) override {
+    draw();
+    for (const std::string& warning : view_.warnings) put("warning: " + printable(warning) + "\n");
+    if (view_.run_dir.empty()) return;
+    for (const std::string& line : closing_lines(view_, plan_, outcome, session_.invoked_as, seconds_since(start_))) {
+      put(line + "\n");
+    }
+  }
+
+ private:
+  void draw() {
+    Terminal terminal = terminal_of(STDOUT_FILENO, session_);
+    std::string text = "\r";
+    if (lines_ > 0) text += "\x1b[" + std::to_string(lines_) + "A";
+    text += "\x1b[J";
+    std::vector<std::string> lines = live_lines(view_, terminal);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      bool bold = terminal.colour && i == 0;
+      text += (bold ? "\x1b[1m" : "") + lines[i] + (bold ? "\x1b[0m" : "") + "\n";
+    }
+    put(text);
+    lines_ = lines.size();
+    drawn_ = Clock::now();
+  }
+
+  const Plan& plan_;
+  const Session& session_;
+  RunView view_;
+  std::size_t lines_ = 0;
+  Clock::time_point drawn_{};
+  Clock::time_point start_ = Clock::now();
+};
+
+// {"format": "rlflow.run/1", "event": "step" | "eval" | "opened" | "warning" | "failed" | "end", …}, one a line.
+class JsonConsole final : public Console {
+ public:
+  explicit JsonConsole(const Plan& plan) : plan_(plan) {}
+
+  void on_event(const RunEvent& event) override {
+    const char* name = event_name(event.type);
+    if (name == nullptr) return;
+    nlohmann::json line = {{"format", "rlflow.run/1"}, {"event", name}, {"step", event.step}};
+    if (event.node.valid()) line["node"] = plan_.nodes[event.node.index()].name;
+    if (!event.text.empty()) line[event.type == RunEvent::Type::opened ? "run" : "text"] = event.text;
+    if (event.milliseconds > 0) line["milliseconds"] = event.milliseconds;
+    for (const Metric& metric : event.metrics) {
+      if (std::isfinite(metric.value)) {
+        line["metrics"][metric.name] = metric.value;
+      } else {
+        line["metrics"][metric.name] = number_text(metric.value);
+      }
+    }
+    put(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  }
+
+  void finish(const Outcome& outcome) override {
+    nlohmann::json line = {{"format", "rlflow.run/1"}, {"event", "end"}, {"exit_code", static_cast<int>(outcome.code)}};
+    if (!outcome.message.empty()) line["message"] = outcome.message;
+    if (!outcome.code_id.empty()) line["code"] = outcome.code_id;
+    put(line.dump() + "\n");
+  }
+
+ private:
+  static const char* event_name(RunEvent::Type type) {
+    switch (type) {
+      case RunEvent::Type::opened: return "opened";
+      case RunEvent::Type::recovering: return "recovering";
+      case RunEvent::Type::step_committed: return "step";
+      case RunEvent::Type::evaluated: return "eval";
+      case RunEvent::Type::task_failed: return "failed";
+      case RunEvent::Type::checkpointed: return "checkpoint";
+      case RunEvent::Type::warning: return "warning";
+      case RunEvent::Type::paused: return "paused";
+      case RunEvent::Type::finished: return "finished";
+      case RunEvent::Type::task_started:
+      case RunEvent::Type::task_progress:
+      case RunEvent::Type::task_done: return nullptr;
+    }
+    return nullptr;
+  }
+
+  const Plan& plan_;
+};
+
+}  // namespace
+
+ConsoleForm console_form(bool plain, bool json, const Session& session) {
+  if (json) return ConsoleForm::json;
+  return plain || session.quiet || !terminal_of(STDOUT_FILENO, session).is_terminal ? ConsoleForm::plain : ConsoleForm::live;
+}
+
+std::unique_ptr<Console> make_console(ConsoleForm form, const Plan& plan, const Session& session) {
+  switch (form) {
+    case ConsoleForm::plain: return std::make_unique<PlainConsole>(plan, session);
+    case ConsoleForm::live: return std::make_unique<LiveConsole>(plan, session);
+    case ConsoleForm::json: return std::make_unique<JsonConsole>(plan);
+  }
+  return nullptr;
+}
+
+}  // namespace rlflow

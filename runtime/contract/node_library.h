@@ -1,0 +1,37 @@
+// What the nodes offer to the engine: factories, and the facts that results depend on.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/contract/model_instance.h"
+#include "runtime/contract/node.h"
+#include "runtime/contract/payload.h"
+#include "runtime/contract/plan.h"
+
+namespace rlflow {
+
+// What the node library offers to the engine. The engine's tests supply a fake one.
+class NodeLibrary {
+ public:
+  virtual ~NodeLibrary() = default;
+  virtual std::unique_ptr<Node> make_node(const Plan& plan, NodeId node) = 0;
+  // Loads or draws the weights of a plan model; throws std::runtime_error naming file, tensor and offset.
+  virtual std::unique_ptr<ModelInstance> make_model(const Plan& plan, ModelId model) = 0;
+  // Parses an artifact's bytes; throws std::runtime_error naming what is wrong.
+  virtual PayloadPtr read_payload(Kind kind, std::span<const std::byte> bytes) = 0;
+  // A scalar made by the engine for `prev(…, init=…)`.
+  virtual PayloadPtr make_scalar(double value) = 0;
+  // Called on a group's own thread before its first task: OpenMP threads, device, deterministic mode.
+  virtual void enter_group(const PlanGroup& group) = 0;
+  // What results depend on besides the program: libtorch version, CPU features, op versions. Recorded by a run.
+  virtual std::map<std::string, std::string> environment() = 0;
+  // Files a model or data declaration reads, relative to the root, for hashing at start.
+  virtual std::vector<std::string> files_of(const Plan& plan) = 0;
+};
+
+}  // namespace rlflow
