@@ -97,7 +97,7 @@ void print_diagnostics(const Analysis& analysis, const Session& session) {
 void print_outcome(const Outcome& outcome, const Plan* plan, const Session& session) {
   if (outcome.message.empty()) return;
   Diagnostic diagnostic;
-  diagnostic.code = outcome.code_id.empty() ? "R0000" : outcome.code_id;
+  diagnostic.code = outcome.code_id;
   diagnostic.message = outcome.message;
   if (!outcome.help.empty()) diagnostic.help(outcome.help);
   SourceMap sources;

@@ -9,8 +9,10 @@
 #include <sstream>
 #include <string>
 
+#include "cli/diagnostic_output.h"
 #include "cli/verb.h"
 #include "compiler/names.h"
+#include "runtime/store/store_error.h"
 
 namespace rlflow {
 namespace {
@@ -132,7 +134,12 @@ int run_program(int argc, char** argv) {
     std::cout << app.help();
     return argc > 1 ? static_cast<int>(ExitCode::could_not_answer) : 0;
   }
-  return static_cast<int>(action());
+  try {
+    return static_cast<int>(action());
+  } catch (const StoreError& error) {
+    print_outcome({error.code, error.code_id, error.what(), error.help, std::nullopt}, nullptr, session);
+    return static_cast<int>(error.code);
+  }
 }
 
 }  // namespace

@@ -93,11 +93,20 @@ struct UnitFactor {
   Whole factor;
 };
 constexpr UnitFactor kUnits[] = {
-    {"tokens", Unit::tokens, 1},        {"token", Unit::tokens, 1},         {"seqs", Unit::seqs, 1},
-    {"seq", Unit::seqs, 1},             {"steps", Unit::steps, 1},          {"step", Unit::steps, 1},
-    {"ms", Unit::milliseconds, 1},      {"s", Unit::milliseconds, 1000},    {"m", Unit::milliseconds, 60'000},
-    {"h", Unit::milliseconds, 3600'000}, {"B", Unit::bytes, 1},             {"KiB", Unit::bytes, 1 << 10},
-    {"MiB", Unit::bytes, 1 << 20},      {"GiB", Unit::bytes, 1 << 30},
+    {"tokens", Unit::tokens, 1},
+    {"token", Unit::tokens, 1},
+    {"seqs", Unit::seqs, 1},
+    {"seq", Unit::seqs, 1},
+    {"steps", Unit::steps, 1},
+    {"step", Unit::steps, 1},
+    {"ms", Unit::milliseconds, 1},
+    {"s", Unit::milliseconds, 1000},
+    {"m", Unit::milliseconds, 60'000},
+    {"h", Unit::milliseconds, 3600'000},
+    {"B", Unit::bytes, 1},
+    {"KiB", Unit::bytes, 1 << 10},
+    {"MiB", Unit::bytes, 1 << 20},
+    {"GiB", Unit::bytes, 1 << 30},
 };
 
 }  // namespace
@@ -111,8 +120,10 @@ Computed apply(const std::string& op, const Value& a, const Value& b) {
   }
   if (op[0] == '<' || op[0] == '>' || op[0] == '=' || op[0] == '!') return compare(op, a, b);
   if (a.get<Quantity>() != nullptr || b.get<Quantity>() != nullptr) return quantity_arithmetic(op[0], a, b);
-  if (!is_number(a) || !is_number(b)) return fault("cannot compute `" + op + "` of " + kind_of(a) + " and " + kind_of(b));
-  if (a.get<Whole>() != nullptr && b.get<Whole>() != nullptr) return whole_arithmetic(op[0], *a.get<Whole>(), *b.get<Whole>());
+  if (!is_number(a) || !is_number(b))
+    return fault("cannot compute `" + op + "` of " + kind_of(a) + " and " + kind_of(b));
+  if (a.get<Whole>() != nullptr && b.get<Whole>() != nullptr)
+    return whole_arithmetic(op[0], *a.get<Whole>(), *b.get<Whole>());
   return real_arithmetic(op[0], real_of(a), real_of(b));
 }
 

@@ -25,7 +25,8 @@ std::optional<Value> Evaluator::evaluate(const ast::Expr& expr) {
     Computed quantity = with_unit(magnitude, number->unit->text);
     if (quantity.value) return quantity.value;
     if (quantity.fault.empty()) {
-      Diagnostic& message = diagnostics_.error("E0114", number->unit->span, "there is no unit `" + number->unit->text + "`");
+      Diagnostic& message =
+          diagnostics_.error("E0114", number->unit->span, "there is no unit `" + number->unit->text + "`");
       suggest(message, number->unit->text, number->unit->span, kUnitNames, "units");
       if (message.fixes.empty()) message.note("the units are tokens, seqs, steps, ms, s, m, h, B, KiB, MiB and GiB");
     } else {
@@ -73,7 +74,8 @@ std::optional<Value> Evaluator::reference(const ast::Reference& reference) {
 std::optional<Value> Evaluator::function(const ast::Call& call) {
   const std::string& name = call.callee.text;
   if (name != "min" && name != "max") {
-    Diagnostic& message = diagnostics_.error("E0204", call.callee.span, "there is no function `" + name + "` in expressions");
+    Diagnostic& message =
+        diagnostics_.error("E0204", call.callee.span, "there is no function `" + name + "` in expressions");
     suggest(message, name, call.callee.span, {"min", "max"}, "functions");
     return std::nullopt;
   }
@@ -150,7 +152,9 @@ std::optional<Value> Evaluator::range(const ast::RangeExpr& range, Span span) {
         .note("value ranges include both ends");
     return std::nullopt;
   }
-  auto real = [](const Value& v) { return v.get<double>() ? *v.get<double>() : static_cast<double>(*v.get<std::int64_t>()); };
+  auto real = [](const Value& v) {
+    return v.get<double>() ? *v.get<double>() : static_cast<double>(*v.get<std::int64_t>());
+  };
   return Value(Range{real(*lo), real(*hi)});
 }
 

@@ -89,7 +89,8 @@ bool in_bounds(const SettingSpec& spec, double number) {
 }
 
 std::string bounds_text(const SettingSpec& spec) {
-  if (spec.lo && spec.hi && !spec.lo_open) return "from " + double_text(*spec.lo) + " to " + double_text(*spec.hi) + ", both included";
+  if (spec.lo && spec.hi && !spec.lo_open)
+    return "from " + double_text(*spec.lo) + " to " + double_text(*spec.hi) + ", both included";
   std::string low = spec.lo ? (spec.lo_open ? "more than " : "at least ") + double_text(*spec.lo) : "";
   std::string high = spec.hi ? "at most " + double_text(*spec.hi) : "";
   return low + (spec.lo && spec.hi ? " and " : "") + high;
@@ -133,7 +134,8 @@ std::string describe(const SettingSpec& spec) {
 std::optional<Value> Evaluator::fit(const SettingSpec& spec, const Value& value, Span span, const std::string& owner) {
   std::optional<Value> typed = converted(spec.type, value, spec);
   if (!typed) {
-    Diagnostic& message = diagnostics_.error("E0309", span, "`" + spec.name + "` of " + owner + " is " + describe(spec));
+    Diagnostic& message =
+        diagnostics_.error("E0309", span, "`" + spec.name + "` of " + owner + " is " + describe(spec));
     message.label("this is " + kind_of(value));
     std::string example = example_of(spec);
     if (!example.empty()) message.help("e.g. `" + example + "`");
@@ -160,7 +162,8 @@ std::optional<Value> Evaluator::setting(const SettingSpec& spec, const ast::Expr
                                         const std::string& owner) {
   if (expr == nullptr) {
     if (spec.type == SettingType::boolean) return Value(true);
-    diagnostics_.error("E0309", span, "`" + spec.name + "` of " + owner + " needs a value").note("it is " + describe(spec));
+    diagnostics_.error("E0309", span, "`" + spec.name + "` of " + owner + " needs a value")
+        .note("it is " + describe(spec));
     return std::nullopt;
   }
   const auto* reference = std::get_if<ast::Reference>(&expr->data);
@@ -191,8 +194,8 @@ std::optional<Value> Evaluator::call(const SettingSpec& spec, const ast::Call& c
     if (!fill_arguments(known, call, filled)) return std::nullopt;
     return Value(std::move(filled));
   }
-  Diagnostic& message =
-      diagnostics_.error("E0313", call.callee.span, "`" + spec.name + "` of " + owner + " cannot be `" + call.callee.text + "(...)`");
+  Diagnostic& message = diagnostics_.error(
+      "E0313", call.callee.span, "`" + spec.name + "` of " + owner + " cannot be `" + call.callee.text + "(...)`");
   suggest(message, call.callee.text, call.callee.span, call_names(spec), "choices");
   return std::nullopt;
 }
@@ -206,7 +209,8 @@ bool Evaluator::fill_arguments(const CallSpec& spec, const ast::Call& call, Call
   for (const ast::Argument& given : call.arguments) {
     const auto* bare = std::get_if<ast::Reference>(&given.value.data);
     auto by_name = [&](const std::string& name) {
-      return std::find_if(spec.arguments.begin(), spec.arguments.end(), [&](const SettingSpec& s) { return s.name == name; });
+      return std::find_if(spec.arguments.begin(), spec.arguments.end(),
+                          [&](const SettingSpec& s) { return s.name == name; });
     };
     auto target = given.name ? by_name(given.name->text) : spec.arguments.end();
     bool flag = false;
@@ -220,8 +224,9 @@ bool Evaluator::fill_arguments(const CallSpec& spec, const ast::Call& call, Call
     }
     if (target == spec.arguments.end()) {
       Span at = given.name ? given.name->span : given.span;
-      std::string what = given.name ? owner + " has no argument `" + given.name->text + "`"
-                                    : owner + " takes at most " + counted(static_cast<std::int64_t>(names.size()), "argument");
+      std::string what = given.name
+                             ? owner + " has no argument `" + given.name->text + "`"
+                             : owner + " takes at most " + counted(static_cast<std::int64_t>(names.size()), "argument");
       Diagnostic& message = diagnostics_.error("E0304", at, what);
       if (given.name) suggest(message, given.name->text, at, names, "arguments");
       ok = false;
@@ -242,7 +247,8 @@ bool Evaluator::fill_arguments(const CallSpec& spec, const ast::Call& call, Call
       filled.named[argument.name] = *argument.fallback;
       continue;
     }
-    diagnostics_.error("E0303", call.span, owner + " needs `" + argument.name + "`").note("`" + argument.name + "`: " + argument.doc);
+    diagnostics_.error("E0303", call.span, owner + " needs `" + argument.name + "`")
+        .note("`" + argument.name + "`: " + argument.doc);
     ok = false;
   }
   return ok;

@@ -57,8 +57,8 @@ class Loader {
 
   Loaded run() {
     result_.root = request_.root ? *request_.root : find_root(request_.path);
-    std::string path = request_.texts.count(request_.path) > 0 ? request_.path
-                                                               : fs::path(request_.path).lexically_normal().string();
+    std::string path =
+        request_.texts.count(request_.path) > 0 ? request_.path : fs::path(request_.path).lexically_normal().string();
     Read read = read_text(path, request_);
     if (!read.ok) {
       FileId file = sources_.add(request_.path, "");
@@ -141,7 +141,8 @@ class Loader {
 
 }  // namespace
 
-Loaded load(const CompileRequest& request, SourceMap& sources, std::vector<ast::File>& files, Diagnostics& diagnostics) {
+Loaded load(const CompileRequest& request, SourceMap& sources, std::vector<ast::File>& files,
+            Diagnostics& diagnostics) {
   return Loader(request, sources, files, diagnostics).run();
 }
 

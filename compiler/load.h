@@ -20,8 +20,8 @@ struct Module {
 
 struct Loaded {
   bool readable = false;
-  std::string root;             // absolute
-  std::vector<Module> modules;  // [0] is the program; an imported module stands behind its importer
+  std::string root;                // absolute
+  std::vector<Module> modules;     // [0] is the program; an imported module stands behind its importer
   std::vector<std::size_t> order;  // every module behind those it imports
 };
 

@@ -39,7 +39,13 @@ void Overrides::read(const std::vector<std::string>& texts, SourceMap& sources, 
           .help("e.g. `-s steps=500`, `-s traj.temperature=0.8`, `-s 'gpus=gpu[0..4]'`");
     } else {
       auto middle = static_cast<std::uint32_t>(begin + equal);
-      Override read{text.substr(0, equal), span, {file, begin, middle}, {file, middle + 1, end}, text.substr(equal + 1), {}, false};
+      Override read{text.substr(0, equal),
+                    span,
+                    {file, begin, middle},
+                    {file, middle + 1, end},
+                    text.substr(equal + 1),
+                    {},
+                    false};
       auto [known, fresh] = by_address_.emplace(read.address, read);
       if (!fresh) {
         diagnostics.error("E0216", span, "`" + read.address + "` is given twice").at(known->second.span, "first here");
@@ -67,9 +73,9 @@ void Overrides::report_unused(Diagnostics& diagnostics) const {
   for (const auto& [address, entry] : by_address_) {
     if (entry.used) continue;
     bool dotted = address.find('.') != std::string::npos;
-    Diagnostic& message = diagnostics.error("E0203", entry.address_span,
-                                            dotted ? "no setting has the address `" + address + "`"
-                                                   : "no parameter `" + address + "`");
+    Diagnostic& message =
+        diagnostics.error("E0203", entry.address_span,
+                          dotted ? "no setting has the address `" + address + "`" : "no parameter `" + address + "`");
     std::vector<std::string> whole;
     for (const auto& [known, what] : offered_) whole.push_back(known);
     std::vector<std::string> close = close_names(address, whole);

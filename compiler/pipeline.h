@@ -151,7 +151,8 @@ struct NodeInput {
   Span span;
 };
 
-struct Node {
+// One node statement. (`Node` is its code, in runtime/contract/node.h.)
+struct FlowNode {
   std::string name;  // unique; its first output, else "checkpoint(policy)"
   std::string op;
   const NodeSignature* signature = nullptr;  // in the catalog; null where it could not be chosen
@@ -188,12 +189,12 @@ struct Pipeline {
   std::vector<Sync> syncs;
   std::vector<ScheduleBlock> blocks;
   std::vector<Dim> dims;
-  std::vector<Node> nodes;  // in the order written; edges of a step go forward
+  std::vector<FlowNode> nodes;  // in the order written; edges of a step go forward
   std::optional<std::int64_t> stop_after;
   Span flow_span;  // the flow's name
   Span stop_span;
 
-  const Node& node(NodeId id) const { return nodes[id.index()]; }
+  const FlowNode& node(NodeId id) const { return nodes[id.index()]; }
   const Sync* sync_of(ReplicaId id) const;           // null if there is none
   PortType type_of(const NodeOutput& output) const;  // with the dimensions' names
 };

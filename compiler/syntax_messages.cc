@@ -165,7 +165,10 @@ void report_syntax_error(const SyntaxError& error, FileId file, const SourceMap&
     std::string what = error.at.type == Terminal::newline ? "the line ends too early"
                        : error.at.type == Terminal::end   ? "the file ends too early"
                                                           : "`" + word + "` cannot stand here";
-    diagnostics.error("E0101", at, what);
+    Diagnostic& message = diagnostics.error("E0101", at, what);
+    if (error.at.type == Terminal::rbrace || error.at.type == Terminal::rparen || error.at.type == Terminal::rbracket) {
+      message.label("closes nothing here");
+    }
     return;
   }
   diagnostics.error("E0101", at, "expected " + wanted + ", but " + here).label("expected " + wanted);

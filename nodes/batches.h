@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/contract/payload.h"
@@ -30,10 +32,10 @@ struct PackedTokens {
 
 // prompts[P]
 struct Prompts final : Payload {
-  PackedTokens tokens;                // with bos
+  PackedTokens tokens;                   // with bos
   std::vector<std::int64_t> source_row;  // row of the data set, or index of the generator
-  std::vector<std::string> text;      // the prompt as text
-  std::vector<std::string> answer;    // what a judge compares with; empty where the data has none
+  std::vector<std::string> text;         // the prompt as text
+  std::vector<std::string> answer;       // what a judge compares with; empty where the data has none
 
   Kind kind() const override { return Kind::prompts; }
   std::uint64_t memory_bytes() const override;
@@ -43,7 +45,7 @@ struct Prompts final : Payload {
 // examples[P]: prompt followed by response, one row each.
 struct Examples final : Payload {
   PackedTokens tokens;
-  std::vector<std::uint8_t> loss_mask;   // one per token: 1 = its prediction is trained on
+  std::vector<std::uint8_t> loss_mask;  // one per token: 1 = its prediction is trained on
   std::vector<std::int64_t> source_row;
 
   Kind kind() const override { return Kind::examples; }
@@ -61,8 +63,8 @@ struct BatchDescriptor {
   std::vector<std::uint8_t> finish;      // [B] FinishReason
   double temperature = 1.0;              // of sampling
 
-  std::size_t size() const { return group.size(); }                       // B
-  std::int64_t tokens() const { return offsets.back(); }                  // N
+  std::size_t size() const { return group.size(); }       // B
+  std::int64_t tokens() const { return offsets.back(); }  // N
   std::int64_t length(std::size_t i) const { return offsets[i + 1] - offsets[i]; }
 };
 
@@ -72,10 +74,10 @@ using BatchPtr = std::shared_ptr<const BatchDescriptor>;
 // traj[B, T]
 struct Rollouts final : Payload {
   BatchPtr batch;
-  std::shared_ptr<const Prompts> prompts;   // [P]; shared with the take node's output
-  std::vector<std::int32_t> tokens;         // [N] responses, end token included
-  std::vector<float> logprob;               // [N] of softmax(z/T) over the whole vocabulary, as sampled
-  std::int64_t version = 0;                 // of the weights that generated every response
+  std::shared_ptr<const Prompts> prompts;  // [P]; shared with the take node's output
+  std::vector<std::int32_t> tokens;        // [N] responses, end token included
+  std::vector<float> logprob;              // [N] of softmax(z/T) over the whole vocabulary, as sampled
+  std::int64_t version = 0;                // of the weights that generated every response
 
   Kind kind() const override { return Kind::traj; }
   std::uint64_t memory_bytes() const override;
@@ -98,7 +100,7 @@ struct Numbers final : Payload {
   Kind kind_;
 };
 
-// scalar: JSON {"format": "rlflow.scalar/1", "value": …}
+// scalar: JSON {"format":"rlflow.scalar/1","value":…}
 struct Scalar final : Payload {
   explicit Scalar(double v) : value(v) {}
   double value;
@@ -126,6 +128,9 @@ struct Cursor final : Payload {
   std::uint64_t memory_bytes() const override { return sizeof *this; }
   void write(ByteSink& sink) const override;
 };
+
+// Name and version of a kind's bytes, which they carry: "rlflow.traj/1".
+std::string batch_format(Kind kind);
 
 // The reverse of `write`. Throws std::runtime_error naming what is wrong with the bytes.
 PayloadPtr read_batch(Kind kind, std::span<const std::byte> bytes);

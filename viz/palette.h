@@ -39,4 +39,22 @@ inline constexpr Palette kLightPalette = {
     .broken = "#c8372d",
 };
 
+inline constexpr Palette kDarkPalette = {
+    .background = "#12181f",
+    .text = "#e4e7eb",
+    .muted_text = "#9aa5b1",
+    .node_fill = "#1f2933",
+    .node_line = "#7b8794",
+    .model_fill = "#1b3049",
+    .model_line = "#6ea8e0",
+    .cluster_fill = "#182028",
+    .cluster_line = "#3e4c59",
+    .data_edge = "#cbd2d9",
+    .weights_edge = "#6b8db3",
+    .writer = "#3fbf75",
+    .sync = "#f0695e",
+    .tag = "#e0a83c",
+    .broken = "#f0695e",
+};
+
 }  // namespace rlflow

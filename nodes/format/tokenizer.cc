@@ -161,6 +161,12 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
   return ids;
 }
 
+std::vector<std::int32_t> Tokenizer::encode_prompt(std::string_view text) const {
+  std::vector<std::int32_t> ids = encode(text);
+  if (bos_ >= 0) ids.insert(ids.begin(), bos_);
+  return ids;
+}
+
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
   std::string text;
   for (std::int32_t id : ids) {

@@ -29,6 +29,8 @@ class Tokenizer {
 
   // Without special tokens: none is added, and their names in `text` are only characters.
   std::vector<std::int32_t> encode(std::string_view text) const;  // throws EncodeError
+  // What a model is asked with: bos, where the tokenizer has one, then the text.
+  std::vector<std::int32_t> encode_prompt(std::string_view text) const;
 
   // Special tokens are written by name ("<eos>"). Ids must be in the vocabulary.
   std::string decode(std::span<const std::int32_t> ids) const;

@@ -2,6 +2,7 @@
 #include "runtime/store/record_queries.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "runtime/contract/check.h"
 
@@ -51,6 +52,15 @@ const char* run_state_name(RunState state) {
     case RunState::failed: return "failed";
   }
   return "?";
+}
+
+RecordedMetric metric_at(const Statement& row) {
+  RecordedMetric metric{row.int_at(0), row.text_at(1), row.text_at(2), row.real_at(3), row.text_at(5), row.int_at(6)};
+  if (row.null_at(4)) return metric;
+  std::string text = row.text_at(4);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  metric.value = text == "nan" ? std::numeric_limits<double>::quiet_NaN() : text == "inf" ? kInfinity : -kInfinity;
+  return metric;
 }
 
 RecordedRun recorded_run(Database& database) {
@@ -164,6 +174,14 @@ std::vector<Member> members_of(Database& database, const Digest& manifest) {
   Statement rows = database.query("SELECT name,part FROM members WHERE manifest=?1 ORDER BY name", manifest);
   while (rows.step()) members.push_back({rows.text_at(0), rows.digest_at(1)});
   return members;
+}
+
+std::vector<RecordedMetric> metrics_of(Database& database, Step step) {
+  std::vector<RecordedMetric> metrics;
+  Statement rows = database.query(
+      "SELECT step,node,name,value,nonfinite,model,version FROM metrics WHERE step=?1 ORDER BY node,name", step);
+  while (rows.step()) metrics.push_back(metric_at(rows));
+  return metrics;
 }
 
 std::vector<SourceFile> recorded_files(Database& database) {

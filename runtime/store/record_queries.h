@@ -33,6 +33,7 @@ struct VersionState {
   std::optional<std::int64_t> update_task;
 };
 
+RecordedMetric metric_at(const Statement& row);  // step,node,name,value,nonfinite,model,version
 RecordedRun recorded_run(Database& database);  // state as recorded; holder_pid is not known here
 Step committed_step(Database& database);       // -1 before step 0
 std::optional<TaskRow> find_task(Database& database, const TaskName& task);
@@ -48,6 +49,7 @@ std::optional<Version> head_of(Database& database, const std::string& model);
 std::optional<VersionState> find_version(Database& database, const std::string& model, Version version);
 Version newest_checkpoint(Database& database, const std::string& model, Version version);  // at or below it
 std::vector<Member> members_of(Database& database, const Digest& manifest);                // by name
+std::vector<RecordedMetric> metrics_of(Database& database, Step step);                     // by node, name
 std::vector<SourceFile> recorded_files(Database& database);
 
 }  // namespace rlflow

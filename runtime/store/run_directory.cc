@@ -66,18 +66,27 @@ std::int64_t lock_holder(const std::filesystem::path& run_dir) {
   return holder;
 }
 
-void create_run_directory(FileLayer& files, const std::filesystem::path& run_dir) {
+std::filesystem::path stage_run_directory(FileLayer& files, const std::filesystem::path& run_dir) {
   if (std::filesystem::exists(run_dir)) {
     throw StoreError(ExitCode::could_not_answer, "R0202", "`" + run_dir.string() + "` exists already",
                      "choose another --name, or resume that run");
   }
-  std::filesystem::path parent = run_dir.parent_path();
-  std::error_code error;
-  if (!parent.empty()) std::filesystem::create_directories(parent, error);
-  files.make_folder(run_dir);
-  for (const char* room : {"artifacts", "tmp", "log", "program"}) files.make_folder(run_dir / room);
-  files.sync_folder(run_dir);
-  if (!parent.empty()) files.sync_folder(parent);
+  std::filesystem::path parent = std::filesystem::absolute(run_dir).parent_path();
+  std::error_code error;  // the call below tells why it failed
+  std::filesystem::create_directories(parent, error);
+  std::filesystem::path staged =
+      parent / ("." + run_dir.filename().string() + ".new-" + std::to_string(::getpid()));
+  std::filesystem::remove_all(staged, error);  // of a killed process that had this id
+  files.make_folder(staged);
+  for (const char* room : {"artifacts", "tmp", "log", "program"}) files.make_folder(staged / room);
+  return staged;
+}
+
+void publish_run_directory(FileLayer& files, const std::filesystem::path& staged,
+                           const std::filesystem::path& run_dir) {
+  files.sync_folder(staged);
+  files.rename(staged, run_dir);
+  files.sync_folder(staged.parent_path());
 }
 
 void copy_program(FileLayer& files, const std::filesystem::path& run_dir, const std::vector<PlanSource>& sources) {

@@ -2,8 +2,6 @@
 #include "runtime/store/run_reader.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "runtime/store/artifact_store.h"
 #include "runtime/store/record_queries.h"
@@ -12,14 +10,6 @@
 
 namespace rlflow {
 namespace {
-
-double metric_value(const Statement& row, int value, int nonfinite) {
-  if (row.null_at(nonfinite)) return row.real_at(value);
-  std::string text = row.text_at(nonfinite);
-  if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
-  double infinity = std::numeric_limits<double>::infinity();
-  return text == "inf" ? infinity : -infinity;
-}
 
 RunSummary summary_of(const std::filesystem::path& folder) {
   RunSummary summary;
@@ -45,7 +35,8 @@ std::vector<RunSummary> list_runs(const std::filesystem::path& runs_dir) {
   std::vector<RunSummary> runs;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(runs_dir, error)) {
-    if (std::filesystem::exists(entry.path() / kDatabaseName)) runs.push_back(summary_of(entry.path()));
+    bool staged = entry.path().filename().string().starts_with('.');  // not born yet
+    if (!staged && std::filesystem::exists(entry.path() / kDatabaseName)) runs.push_back(summary_of(entry.path()));
   }
   std::sort(runs.begin(), runs.end(), [](const RunSummary& a, const RunSummary& b) {
     return a.created_ms != b.created_ms ? a.created_ms > b.created_ms : a.path < b.path;
@@ -132,10 +123,7 @@ std::vector<RecordedMetric> RunReader::metrics(const std::string& node, const st
       "SELECT step,node,name,value,nonfinite,model,version FROM metrics WHERE (?1='' OR node=?1) AND (?2='' OR "
       "name=?2) ORDER BY step,node,name",
       node, name);
-  while (rows.step()) {
-    metrics.push_back({rows.int_at(0), rows.text_at(1), rows.text_at(2), metric_value(rows, 3, 4), rows.text_at(5),
-                       rows.int_at(6)});
-  }
+  while (rows.step()) metrics.push_back(metric_at(rows));
   return metrics;
 }
 

@@ -108,7 +108,7 @@ CREATE TRIGGER step_ordered BEFORE INSERT ON steps
   WHEN NEW.step>0 AND NOT EXISTS(SELECT 1 FROM steps WHERE step=NEW.step-1)
   BEGIN SELECT RAISE(ABORT,'steps are committed in order'); END;
 CREATE TRIGGER step_finished BEFORE INSERT ON steps
-  WHEN EXISTS(SELECT 1 FROM tasks WHERE step=NEW.step AND state NOT IN('done','skipped'))
+  WHEN EXISTS(SELECT 1 FROM tasks WHERE step=NEW.step AND state NOT IN('done','skipped','cancelled'))
   BEGIN SELECT RAISE(ABORT,'a step is committed when its tasks are finished'); END;
 )sql";
 

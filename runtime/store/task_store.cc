@@ -48,11 +48,14 @@ void TaskStore::end_attempt(const TaskName& task, const AttemptEnd& end) {
   seal_row(database_, kTasksTable, row);
 }
 
-void TaskStore::fail(const TaskName& task) {
+void TaskStore::set_task_state(const TaskName& task, const char* state) {
   std::int64_t row = row_of(task);
-  database_.run("UPDATE tasks SET state='failed' WHERE id=?1", row);
+  database_.run("UPDATE tasks SET state=?2 WHERE id=?1", row, state);
   seal_row(database_, kTasksTable, row);
 }
+void TaskStore::fail(const TaskName& task) { set_task_state(task, "failed"); }
+void TaskStore::cancel(const TaskName& task) { set_task_state(task, "cancelled"); }
+void TaskStore::readmit(const TaskName& task) { set_task_state(task, "admitted"); }
 
 void TaskStore::add_artifact(const Artifact& artifact) {
   database_.run(
@@ -151,10 +154,8 @@ void TaskStore::add_version(std::int64_t task, const NewVersion& version) {
 }
 
 void TaskStore::skip(const TaskName& task, const std::optional<NewVersion>& held) {
-  std::int64_t row = row_of(task);
-  database_.run("UPDATE tasks SET state='skipped' WHERE id=?1", row);
-  seal_row(database_, kTasksTable, row);
-  if (held) add_version(row, *held);
+  set_task_state(task, "skipped");
+  if (held) add_version(row_of(task), *held);
 }
 
 void TaskStore::commit_step(Step step, double milliseconds) {

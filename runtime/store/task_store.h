@@ -123,6 +123,8 @@ class TaskStore {
   void start_attempt(const TaskName& task, std::int32_t attempt);
   void end_attempt(const TaskName& task, const AttemptEnd& end);
   void fail(const TaskName& task);
+  void cancel(const TaskName& task);   // admitted, but the program no longer asks for it
+  void readmit(const TaskName& task);  // cancelled, and the program asks for it again
   // Outputs, edges, metrics, version and head move together. A task that is done already must have given the same
   // outputs under the same key, else StoreError R0210; nothing is overwritten.
   void finish(const FinishedTask& finished);
@@ -130,6 +132,7 @@ class TaskStore {
   void commit_step(Step step, double milliseconds);
   void add_checkpoint(const Manifest& manifest, std::span<const Artifact> parts,
                       std::span<const Checkpointed> versions);
+  void add_artifact(const Artifact& artifact);  // or brings it back to life
   void set_state(const std::string& state, const std::string& reason);
   void add_event(const std::string& kind, const std::optional<TaskName>& task, const std::string& text,
                  std::int64_t mono_ms, std::int64_t wall_ms);
@@ -141,8 +144,8 @@ class TaskStore {
   void mark_gone(const Digest& digest);
 
  private:
+  void set_task_state(const TaskName& task, const char* state);
   std::int64_t row_of(const TaskName& task);
-  void add_artifact(const Artifact& artifact);
   void add_manifest(const Manifest& manifest);
   void add_version(std::int64_t task, const NewVersion& version);
   void add_metrics(const FinishedTask& finished);

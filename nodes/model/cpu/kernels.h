@@ -27,7 +27,7 @@ struct Product {
 };
 
 // Keys and values of one head: keys f32[head_dim, key_stride] (transposed), values f32[length, value_stride];
-// strides are multiples of 16 and what lies beyond the data is zero.
+// strides are multiples of 16; what lies beyond the data is never used.
 struct KeySpan {
   const float* keys;
   const float* values;

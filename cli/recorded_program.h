@@ -1,0 +1,17 @@
+// The Plan of an existing run, compiled again from the run's own copy of its program.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "runtime/store/run_reader.h"
+
+namespace rlflow {
+
+// `more` are overrides of this command, after the recorded ones. Throws StoreError (exit 4) where the copy
+// no longer compiles or means something else than what was recorded. `cluster` as in CompileRequest.
+Plan recorded_plan(const RecordedRun& run, const std::vector<std::string>& more, const Cluster* cluster);
+
+}  // namespace rlflow

@@ -1,0 +1,76 @@
+// `rlflow run FILE`: compile for execution, make a run folder, hand the plan to the engine.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+
+#include "cli/console/console.h"
+#include "cli/diagnostic_output.h"
+#include "cli/program_input.h"
+#include "cli/run_folders.h"
+#include "cli/run_library/load.h"
+#include "cli/verb.h"
+#include "compiler/compile.h"
+#include "nodes/signatures/catalog.h"
+#include "runtime/store/store_error.h"
+
+namespace rlflow {
+namespace {
+
+struct RunOptions {
+  ProgramInput program;
+  std::string runs_dir;
+  std::string name;
+  std::uint64_t seed = 1;
+  bool plain = false;
+  bool json = false;
+};
+
+std::uint64_t entropy_of_now() {
+  return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+}
+
+ExitCode run_program(const RunOptions& options, const Session& session) {
+  RunApi& api = run_api();
+  Cluster cluster = api.cluster();
+  Catalog nodes = catalog();
+  CompileRequest request = compile_request(options.program, CompileMode::run);
+  request.cluster = &cluster;
+  Compilation compilation = compile(request, nodes);
+  print_diagnostics(compilation.analysis, session);
+  if (!compilation.analysis.readable) return ExitCode::could_not_answer;
+  if (!compilation.plan) return ExitCode::no;
+  const Plan& plan = *compilation.plan;
+
+  std::filesystem::path runs = runs_folder(options.runs_dir);
+  RunRequest run;
+  run.name = options.name.empty() ? new_run_name(plan.flow, runs, entropy_of_now()) : options.name;
+  run.run_dir = runs / run.name;
+  run.command = session.command;
+  run.seed = options.seed;
+  std::unique_ptr<Console> console = make_console(console_form(options.plain, options.json, session), plan, session);
+  PauseOnSignal signals(api);
+  Outcome outcome = signals.with_signal(api.run(plan, run, *console));
+  console->finish(outcome);
+  print_outcome(outcome, &plan, session);
+  return outcome.code;
+}
+
+}  // namespace
+
+Action declare_run(CLI::App& app, const Session& session) {
+  auto options = std::make_shared<RunOptions>();
+  add_program_input(app, options->program);
+  add_runs_option(app, options->runs_dir);
+  app.add_option("--name", options->name, "name of the run (default: the flow's name and two words)")
+      ->option_text("NAME")
+      ->check([](const std::string& name) {
+        bool fine = !name.empty() && name[0] != '.' && name[0] != '@' && name.find('/') == std::string::npos;
+        return fine ? std::string() : "a run's name has no slash and does not begin with `.` or `@`";
+      });
+  app.add_option("--seed", options->seed, "seed of everything drawn at random")->capture_default_str()->option_text("N");
+  app.add_flag("--plain", options->plain, "one line a step, also on a terminal");
+  app.add_flag("--json", options->json, "one JSON object a line");
+  return [options, &session] { return run_program(*options, session); };
+}
+
+}  // namespace rlflow

@@ -1,0 +1,68 @@
+// The one exported function of librlflow_run.so: engine and nodes behind the RunApi.
+#include <malloc.h>
+#include <unistd.h>
+
+#include <memory>
+#include <thread>
+
+#include "nodes/run_library.h"
+#include "runtime/contract/run_api.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/pause_flag.h"
+
+namespace rlflow {
+namespace {
+
+// Memory touched for the first time is slow on virtual machines, so freed buffers stay with the process
+// instead of going back to the system at every step.
+void keep_freed_memory() {
+  constexpr int kLimit = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, kLimit);
+  mallopt(M_TRIM_THRESHOLD, kLimit);
+}
+
+class ProcessRunApi final : public RunApi {
+ public:
+  ProcessRunApi() { keep_freed_memory(); }
+
+  Cluster cluster() override {
+    Cluster cluster;
+    cluster.cpu_threads = static_cast<std::int32_t>(std::thread::hardware_concurrency());
+    cluster.memory_bytes =
+        static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
+    return cluster;
+  }
+
+  Outcome run(const Plan& plan, const RunRequest& request, RunObserver& observer) override {
+    return run_plan(plan, request, library(), observer, pause_);
+  }
+
+  Outcome replay(const Plan& plan, const ReplayRequest& request, ReplayReport& report) override {
+    return replay_task(plan, request, library(), report);
+  }
+
+  Outcome export_model(const Plan& plan, const ExportRequest& request) override {
+    return rlflow::export_model(plan, request, library());
+  }
+
+  void request_pause() override { pause_.request(); }
+
+ private:
+  // Made on first use: it starts libtorch.
+  NodeLibrary& library() {
+    if (!library_) library_ = make_run_library();
+    return *library_;
+  }
+
+  PauseFlag pause_;
+  std::unique_ptr<NodeLibrary> library_;
+};
+
+}  // namespace
+}  // namespace rlflow
+
+extern "C" __attribute__((visibility("default"))) rlflow::RunApi* rlflow_open_run_api(int version) {
+  if (version != rlflow::kRunApiVersion) return nullptr;
+  static rlflow::ProcessRunApi api;
+  return &api;
+}

@@ -1,0 +1,420 @@
+// Resolves the flow: names of all outputs first, then node by node in the order written.
+#include <algorithm>
+#include <set>
+
+#include "compiler/bind_node.h"
+#include "compiler/names.h"
+#include "compiler/resolve.h"
+#include "compiler/resolve_parts.h"
+#include "compiler/settings.h"
+
+namespace rlflow {
+namespace {
+
+struct PendingNode {
+  const ast::NodeStmt* statement;
+  Span span;
+};
+
+class FlowResolver {
+ public:
+  FlowResolver(const Catalog& catalog, const SourceMap& sources, Overrides& overrides, Pipeline& pipeline, Scope& scope,
+               Diagnostics& diagnostics)
+      : catalog_(catalog),
+        sources_(sources),
+        overrides_(overrides),
+        pipeline_(pipeline),
+        scope_(scope),
+        diagnostics_(diagnostics),
+        evaluator_(scope, pipeline.params, diagnostics) {}
+
+  void run(const ast::FlowDecl& flow) {
+    pipeline_.flow = flow.name.text;
+    pipeline_.flow_span = flow.name.span;
+    collect(flow.body, BlockId());
+    make_names_unique();
+    for (std::size_t n = 0; n < pending_.size(); ++n) resolve_node(NodeId(n));
+    check_previous();
+    for (const ast::Stmt& statement : flow.body) {
+      if (const auto* sync = std::get_if<ast::SyncStmt>(&statement.data)) resolve_sync(*sync, statement.span);
+    }
+    resolve_stop();
+  }
+
+ private:
+  // ---- names
+
+  void collect(const std::vector<ast::Stmt>& body, BlockId block) {
+    for (const ast::Stmt& statement : body) {
+      if (const auto* node = std::get_if<ast::NodeStmt>(&statement.data)) {
+        collect_node(*node, statement.span, block);
+      } else if (const auto* every = std::get_if<ast::EveryStmt>(&statement.data)) {
+        if (block.valid())
+          report_inside_every(every->head, "`every`");
+        else
+          collect_block(*every);
+      } else if (const auto* broken = std::get_if<ast::BrokenStmt>(&statement.data)) {
+        for (const ast::Name& name : broken->defines) {
+          define_symbol(scope_, name, {SymbolKind::broken, -1, 0, name.span}, diagnostics_);
+        }
+      } else if (block.valid()) {
+        bool sync = std::holds_alternative<ast::SyncStmt>(statement.data);
+        report_inside_every(statement.span, sync ? "`sync`" : "`stop`");
+      } else if (std::holds_alternative<ast::StopStmt>(statement.data)) {
+        stops_.push_back(&statement);
+      }
+    }
+  }
+
+  void collect_block(const ast::EveryStmt& every) {
+    BlockId block(pipeline_.blocks.size());
+    pipeline_.blocks.push_back({period(every.every, every.head, "every").value_or(1), every.at_start, every.head});
+    collect(every.body, block);
+  }
+
+  void collect_node(const ast::NodeStmt& statement, Span span, BlockId block) {
+    FlowNode node;
+    node.op = statement.call.callee.text;
+    node.name = statement.outputs.empty() ? "" : statement.outputs[0].name.text;
+    node.block = block;
+    node.span = span;
+    node.op_span = statement.call.span;
+    node.callee_span = statement.call.callee.span;
+    node.close_span = statement.call.close;
+    if (statement.settings) node.settings_span = statement.settings->span;
+    std::int32_t port = 0;
+    for (const ast::Output& output : statement.outputs) {
+      Symbol symbol{SymbolKind::output, static_cast<std::int32_t>(pending_.size()), port++, output.name.span};
+      define_symbol(scope_, output.name, symbol, diagnostics_);
+      NodeOutput named;
+      named.name = output.name.text;
+      named.span = output.name.span;
+      named.known = false;  // until it is typed
+      node.outputs.push_back(std::move(named));
+    }
+    pipeline_.nodes.push_back(std::move(node));
+    pending_.push_back({&statement, span});
+  }
+
+  // A node without outputs is called by what it does to what: "checkpoint(policy)".
+  void make_names_unique() {
+    std::set<std::string> taken;
+    for (const FlowNode& node : pipeline_.nodes) taken.insert(node.name);
+    for (std::size_t n = 0; n < pending_.size(); ++n) {
+      FlowNode& node = pipeline_.nodes[n];
+      if (!node.name.empty()) continue;
+      std::string base = node.op + "(";
+      for (const ast::Argument& argument : pending_[n].statement->call.arguments) {
+        const auto* name = std::get_if<ast::Reference>(&argument.value.data);
+        if (name != nullptr && !argument.name) base += (base.back() == '(' ? "" : ", ") + name->name.text;
+      }
+      base += ")";
+      node.name = base;
+      for (int again = 2; !taken.insert(node.name).second; ++again) node.name = base + "." + std::to_string(again);
+    }
+  }
+
+  void report_inside_every(Span span, const std::string& what) {
+    diagnostics_.error("E0407", span, what + " cannot stand inside `every`").help("move it into the flow itself");
+  }
+
+  // ---- nodes
+
+  void resolve_node(NodeId id) {
+    const ast::NodeStmt& statement = *pending_[id.index()].statement;
+    FlowNode& node = pipeline_.nodes[id.index()];
+    if (statement.when) resolve_when(*statement.when, node);
+    if (statement.on) {
+      const Symbol* group = expect_symbol(scope_, *statement.on, SymbolKind::group, diagnostics_);
+      if (group != nullptr) {
+        node.on = GroupId(group->index);
+        pipeline_.groups[node.on.index()].used = true;
+      }
+      node.known = node.known && group != nullptr;
+    }
+    std::vector<Given> given;
+    for (const ast::Argument& argument : statement.call.arguments) given.push_back(look_up(argument, id));
+    bind_node(statement, id, given, {catalog_, sources_, overrides_, pipeline_, evaluator_, diagnostics_});
+  }
+
+  void resolve_when(const ast::Expr& when, FlowNode& node) {
+    node.when_span = when.span;
+    std::optional<Value> value = evaluator_.evaluate(when);
+    const bool* truth = value ? value->get<bool>() : nullptr;
+    if (truth != nullptr) node.removed = !*truth;
+    if (value && truth == nullptr) {
+      diagnostics_.error("E0215", when.span, "`when` needs true or false").label("this is " + to_text(*value));
+    }
+  }
+
+  Given look_up(const ast::Argument& argument, NodeId id) {
+    Given given;
+    given.source = &argument;
+    given.span = argument.value.span;
+    if (const auto* call = std::get_if<ast::Call>(&argument.value.data);
+        call != nullptr && call->callee.text == "prev") {
+      look_up_previous(*call, given);
+      return given;
+    }
+    const auto* reference = std::get_if<ast::Reference>(&argument.value.data);
+    given.what = Given::What::expression;
+    if (reference == nullptr || reference->index) return given;
+    const Symbol* symbol = scope_.find(reference->name.text);
+    if (symbol == nullptr) {
+      given.what = Given::What::unknown;
+      return given;
+    }
+    given.index = symbol->index;
+    auto at = static_cast<std::size_t>(std::max(symbol->index, 0));
+    switch (symbol->kind) {
+      case SymbolKind::param: break;
+      case SymbolKind::group:
+      case SymbolKind::import:
+        diagnostics_
+            .error("E0206", given.span, "`" + reference->name.text + "` is " + noun_of(symbol->kind) + ", not an input")
+            .at(symbol->span, "defined here");
+        given.what = Given::What::broken;
+        break;
+      case SymbolKind::broken: given.what = Given::What::broken; break;
+      case SymbolKind::model:
+        given.what = Given::What::model;
+        pipeline_.models[at].used = true;
+        break;
+      case SymbolKind::replica:
+        given.what = Given::What::replica;
+        pipeline_.replicas[at].used = true;
+        break;
+      case SymbolKind::data:
+        given.what = Given::What::data;
+        pipeline_.data[at].used = true;
+        break;
+      case SymbolKind::reward:
+        given.what = Given::What::reward;
+        pipeline_.rewards[at].used = true;
+        break;
+      case SymbolKind::output: look_up_output(*symbol, id, given); break;
+    }
+    return given;
+  }
+
+  void look_up_output(const Symbol& symbol, NodeId id, Given& given) {
+    given.node = NodeId(symbol.index);
+    given.port = symbol.port;
+    if (given.node >= id) {
+      given.what = Given::What::broken;
+      return report_order(id, given.node, given.span, symbol.span);
+    }
+    given.what = Given::What::edge;
+    ++pipeline_.nodes[given.node.index()].outputs[static_cast<std::size_t>(given.port)].readers;
+  }
+
+  // prev(x, init=0.1)
+  void look_up_previous(const ast::Call& call, Given& given) {
+    const ast::Expr* init = nullptr;
+    const ast::Reference* name = nullptr;
+    for (const ast::Argument& argument : call.arguments) {
+      bool is_init = argument.name && argument.name->text == "init";
+      if (is_init)
+        init = &argument.value;
+      else if (!argument.name && name == nullptr)
+        name = std::get_if<ast::Reference>(&argument.value.data);
+    }
+    if (call.arguments.size() != 2 || init == nullptr || name == nullptr || name->index) {
+      diagnostics_.error("E0404", call.span, "`prev` needs the name of an output and `init`")
+          .note("at the first step there is no last one, and `init` stands for it")
+          .help("write `prev(x, init=0.0)`");
+      return;
+    }
+    const Symbol* symbol = expect_symbol(scope_, name->name, SymbolKind::output, diagnostics_);
+    std::optional<Value> value = evaluator_.evaluate(*init);
+    if (symbol == nullptr || !value) return;
+    const double* real = value->get<double>();
+    const auto* whole = value->get<std::int64_t>();
+    if (real == nullptr && whole == nullptr) {
+      diagnostics_.error("E0404", init->span, "`init` of `prev` is a number").label("this is " + to_text(*value));
+      return;
+    }
+    given.what = Given::What::previous_step;
+    given.node = NodeId(symbol->index);
+    given.port = symbol->port;
+    given.init = real ? *real : static_cast<double>(*whole);
+    ++pipeline_.nodes[given.node.index()].outputs[static_cast<std::size_t>(given.port)].readers;
+    previous_.push_back({given.node, given.port, name->name.span});
+  }
+
+  // prev may name a later node, so what it names is checked when all are typed.
+  void check_previous() {
+    for (const auto& [id, port, span] : previous_) {
+      const FlowNode& node = pipeline_.node(id);
+      const NodeOutput& output = node.outputs[static_cast<std::size_t>(port)];
+      if (!output.known || output.kind == Kind::scalar) continue;
+      diagnostics_
+          .error("E0404", span,
+                 "`prev` carries numbers from step to step, but `" + output.name + "` is " + noun_of(output.kind))
+          .label(type_words(pipeline_, output))
+          .at(node.callee_span, "made here");
+    }
+  }
+
+  // ---- order
+
+  // The nodes whose outputs this node reads in the same step, by the names written.
+  std::vector<NodeId> reads_of(NodeId id) const {
+    std::vector<NodeId> reads;
+    for (const ast::Argument& argument : pending_[id.index()].statement->call.arguments) {
+      const auto* name = std::get_if<ast::Reference>(&argument.value.data);
+      const Symbol* symbol = name ? scope_.find(name->name.text) : nullptr;
+      if (symbol != nullptr && symbol->kind == SymbolKind::output) reads.push_back(NodeId(symbol->index));
+    }
+    return reads;
+  }
+
+  bool find_way(NodeId from, NodeId to, std::set<NodeId>& seen, std::vector<NodeId>& way) const {
+    way.push_back(from);
+    if (from == to) return true;
+    if (seen.insert(from).second) {
+      for (NodeId next : reads_of(from)) {
+        if (find_way(next, to, seen, way)) return true;
+      }
+    }
+    way.pop_back();
+    return false;
+  }
+
+  std::string line_of(Span span) const { return std::to_string(sources_.position(span.file, span.begin).line); }
+
+  void report_order(NodeId reader, NodeId maker, Span span, Span defined) {
+    const std::string name(sources_.text(span));
+    std::vector<NodeId> way;
+    std::set<NodeId> seen;
+    if (!find_way(maker, reader, seen, way)) {
+      diagnostics_.error("E0205", span, "`" + name + "` is defined on line " + line_of(defined) + ", after its use")
+          .at(defined, "defined here")
+          .help("move line " + line_of(defined) + " up, or read the last step's value: `prev(" + name + ", init=0.0)`");
+      return;
+    }
+    const FlowNode& node = pipeline_.node(reader);
+    Diagnostic& message = diagnostics_.error("E0401", span, "`" + node.name + "` needs itself within one step");
+    std::string circle = "`" + node.name + "` (line " + line_of(node.span) + ")";
+    for (NodeId id : way) {
+      const FlowNode& on_the_way = pipeline_.node(id);
+      circle += " needs `" + on_the_way.name + "`";
+      if (id != reader) circle += " (line " + line_of(on_the_way.span) + ")";
+      if (id != reader) message.at(on_the_way.op_span, "on the way back to `" + node.name + "`");
+    }
+    message.note(circle);
+    message.help("read last step's value: `prev(" + name + ", init=0.0)`; weights go back through `sync`");
+  }
+
+  // ---- sync and stop
+
+  // A period or lag: a whole number of at least `least`; nullopt where it is none (reported).
+  std::optional<std::int64_t> period(const ast::Expr& expr, Span span, const char* word) {
+    std::optional<Value> value = evaluator_.evaluate(expr);
+    if (!value) return std::nullopt;
+    const auto* whole = value->get<std::int64_t>();
+    const Quantity* steps = value->get<Quantity>();
+    bool lag = std::string(word) == "lag";
+    std::int64_t number = whole ? *whole : steps && steps->unit == Unit::steps ? steps->count : -1;
+    if (number >= (lag ? 0 : 1)) return number;
+    diagnostics_
+        .error("E0408", expr.span.valid() ? expr.span : span,
+               std::string("`") + word + "` needs a whole number of steps, at least " + (lag ? "0" : "1"))
+        .label("this is " + to_text(*value));
+    return std::nullopt;
+  }
+
+  void resolve_sync(const ast::SyncStmt& statement, Span span) {
+    Sync sync;
+    sync.span = span;
+    sync.lag_span = statement.lag_span;
+    sync.lag_at_most = statement.lag_at_most;
+    std::optional<std::int64_t> every = period(statement.every, span, "every");
+    std::optional<std::int64_t> lag = period(statement.lag, statement.lag_span, "lag");
+    sync.every = every.value_or(1);
+    sync.lag = lag.value_or(0);
+    const Symbol* model = expect_symbol(scope_, statement.model, SymbolKind::model, diagnostics_);
+    const Symbol* replica = expect_symbol(scope_, statement.replica, SymbolKind::replica, diagnostics_);
+    SettingsOwner owner{"`sync`", "sync." + statement.replica.text, pointers(catalog_.sync_settings), {}, span, {}};
+    sync.settings =
+        bind_settings(statement.settings ? &*statement.settings : nullptr, owner, evaluator_, overrides_, sources_)
+            .values;
+    // A sync that names nothing still says that its replica is not forgotten.
+    if (replica == nullptr) has_broken_sync_ = true;
+    if (replica == nullptr) return;
+    sync.replica = ReplicaId(replica->index);
+    pipeline_.replicas[sync.replica.index()].used = true;
+    if (model != nullptr) {
+      sync.model = ModelId(model->index);
+      pipeline_.models[sync.model.index()].used = true;
+    }
+    check_sync(sync, statement);
+    pipeline_.syncs.push_back(std::move(sync));
+  }
+
+  void check_sync(const Sync& sync, const ast::SyncStmt& statement) {
+    const Replica& replica = pipeline_.replicas[sync.replica.index()];
+    if (const Sync* first = pipeline_.sync_of(sync.replica)) {
+      diagnostics_.error("E0412", sync.span, "`" + replica.name + "` has a second `sync`").at(first->span, "the first");
+      return;
+    }
+    if (!sync.model.valid() || !replica.model.valid() || sync.model == replica.model) return;
+    const std::string& right = pipeline_.models[replica.model.index()].name;
+    diagnostics_
+        .error("E0405", statement.model.span,
+               "`" + replica.name + "` is a replica of `" + right + "`, not of `" + statement.model.text + "`")
+        .at(replica.name_span, "declared here")
+        .fix("write `sync " + right + " -> " + replica.name + "`", Applicability::likely,
+             {{statement.model.span, right}});
+  }
+
+  void resolve_stop() {
+    for (std::size_t i = 1; i < stops_.size(); ++i) {
+      diagnostics_.error("E0409", stops_[i]->span, "a flow has one `stop`, and this is its second")
+          .at(stops_[0]->span, "the first");
+    }
+    const Override* given = overrides_.take("stop", "the last step");
+    const ast::Expr* expr = nullptr;
+    if (!stops_.empty()) {
+      pipeline_.stop_span = stops_[0]->span;
+      expr = &std::get<ast::StopStmt>(stops_[0]->data).after;
+      // Also evaluated where it is overridden: its parameters are used.
+      std::optional<std::int64_t> written = period(*expr, stops_[0]->span, "stop after");
+      if (given == nullptr) pipeline_.stop_after = written;
+    }
+    if (given != nullptr) {
+      const ast::Expr* changed = overrides_.value(*given, sources_, diagnostics_);
+      if (changed != nullptr) pipeline_.stop_after = period(*changed, given->value_span, "stop after");
+    }
+  }
+
+  const Catalog& catalog_;
+  const SourceMap& sources_;
+  Overrides& overrides_;
+  Pipeline& pipeline_;
+  Scope& scope_;
+  Diagnostics& diagnostics_;
+  Evaluator evaluator_;
+  std::vector<PendingNode> pending_;
+  std::vector<const ast::Stmt*> stops_;
+  struct PreviousRead {
+    NodeId node;
+    std::int32_t port;
+    Span span;
+  };
+  std::vector<PreviousRead> previous_;
+  bool has_broken_sync_ = false;
+};
+
+}  // namespace
+
+void resolve_flow(const ast::File& program, const Catalog& catalog, const SourceMap& sources, Overrides& overrides,
+                  Pipeline& pipeline, Scope& scope, Diagnostics& diagnostics) {
+  for (const ast::Decl& declaration : program.decls) {
+    const auto* flow = std::get_if<ast::FlowDecl>(&declaration.data);
+    if (flow == nullptr) continue;
+    return FlowResolver(catalog, sources, overrides, pipeline, scope, diagnostics).run(*flow);
+  }
+}
+
+}  // namespace rlflow

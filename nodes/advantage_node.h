@@ -1,0 +1,14 @@
+// The node advantage over responses: rewards of a batch become advantages.
+#pragma once
+
+#include <memory>
+
+#include "runtime/contract/node.h"
+#include "runtime/contract/plan.h"
+
+namespace rlflow {
+
+// Outputs adv[B]. Throws NumericsError if a reward is not finite.
+std::unique_ptr<Node> make_advantage_node(const Plan& plan, NodeId node);
+
+}  // namespace rlflow

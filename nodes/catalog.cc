@@ -1,0 +1,30 @@
+// The list of node kinds that have code.
+#include "nodes/catalog.h"
+
+#include "nodes/advantage_node.h"
+#include "nodes/evaluate_node.h"
+#include "nodes/logprob_node.h"
+#include "nodes/rollout_node.h"
+#include "nodes/score_node.h"
+#include "nodes/take_node.h"
+#include "nodes/update_policy_node.h"
+#include "nodes/update_sft_node.h"
+
+namespace rlflow {
+
+std::span<const NodeKind> node_kinds() {
+  static constexpr NodeKind kKinds[] = {
+      {"take", make_take_node},
+      {"take_examples", make_take_examples_node},
+      {"rollout", make_rollout_node},
+      {"score/function", make_score_node},
+      {"logprob", make_logprob_node},
+      {"advantage/responses", make_advantage_node},
+      {"update/policy", make_update_policy_node},
+      {"update/sft", make_update_sft_node},
+      {"evaluate/function", make_evaluate_node},
+  };
+  return kKinds;
+}
+
+}  // namespace rlflow

@@ -1,0 +1,31 @@
+// A data set as take and evaluate see it: rows by index.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/contract/plan.h"
+
+namespace rlflow {
+
+struct DataRow {
+  std::string prompt;
+  std::string answer;    // what a judge compares with; empty where the data has none
+  std::string response;  // what an example imitates; empty where the data has none
+};
+
+// Immutable: any number of threads may read it. Row i is always the same row.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual std::optional<std::int64_t> size() const = 0;  // rows of an epoch; nullopt: unbounded
+  virtual DataRow row(std::int64_t index) const = 0;     // 0 <= index, < size()
+};
+
+// Throws std::runtime_error naming the declaration and what is wrong with it.
+std::unique_ptr<Dataset> open_dataset(const PlanData& data, const std::filesystem::path& root);
+
+}  // namespace rlflow

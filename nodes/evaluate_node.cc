@@ -1,0 +1,114 @@
+#include "nodes/evaluate_node.h"
+
+#include <stdexcept>
+
+#include "nodes/batches.h"
+#include "nodes/data/dataset.h"
+#include "nodes/model_access.h"
+#include "nodes/plan_access.h"
+#include "nodes/reward/reward.h"
+#include "nodes/rollout/generate.h"
+
+namespace rlflow {
+namespace {
+
+constexpr std::size_t kSamplesShown = 3;
+
+struct Question {
+  DataRow row;
+  std::vector<std::int32_t> tokens;
+};
+
+std::vector<Question> read_questions(const Plan& plan, const PlanNode& node, const Tokenizer& tokenizer) {
+  const PlanData& data = data_of(plan, node);
+  const std::unique_ptr<Dataset> dataset = open_dataset(data, plan.root);
+  const std::optional<std::int64_t> size = dataset->size();
+  if (!size) {
+    throw std::runtime_error("data `" + data.name + "` has no end, so it cannot be evaluated: give it a `size`");
+  }
+  std::vector<Question> questions;
+  for (std::int64_t i = 0; i < *size; ++i) {
+    try {
+      Question question{dataset->row(i), {}};
+      question.tokens = tokenizer.encode_prompt(question.row.prompt);
+      questions.push_back(std::move(question));
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error("data `" + data.name + "`, row " + std::to_string(i) + ": " + error.what());
+    }
+  }
+  return questions;
+}
+
+class EvaluateNode final : public Node {
+ public:
+  EvaluateNode(const Plan& plan, const PlanNode& node)
+      : samples_(int_at(node.settings, "n")),
+        max_new_(int_at(node.settings, "max_new")),
+        temperature_(real_at(node.settings, "temperature")),
+        threads_(threads_of(plan, node)),
+        tokenizer_(tokenizer_of(plan, node)),
+        reward_(make_reward(reward_of(plan, node))),
+        questions_(read_questions(plan, node, tokenizer_)) {
+    for (const Question& question : questions_) prompts_.push_back(question.tokens);
+  }
+
+  TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
+    const auto total = static_cast<std::int64_t>(prompts_.size()) * samples_;
+    GenerationSettings settings{.samples = samples_,
+                                .max_new = max_new_,
+                                .temperature = temperature_,
+                                .purpose = RandomPurpose::evaluation,
+                                .run_seed = context.run_seed,
+                                .step = static_cast<std::uint64_t>(context.step),
+                                .threads = threads_,
+                                .stop = context.stop,
+                                .progress = {}};
+    if (context.progress) {
+      settings.progress = [&](std::int64_t done) { context.progress(context.progress_self, done, total); };
+    }
+    std::vector<Response> responses;
+    if (!generator_.run(model_of(inputs).view(), prompts_, settings, responses)) throw TaskStopped();
+    return judge(responses);
+  }
+
+ private:
+  TaskResult judge(const std::vector<Response>& responses) const {
+    TaskResult result;
+    double reward = 0, tokens = 0, cut = 0;
+    for (std::size_t i = 0; i < responses.size(); ++i) {
+      const Question& question = questions_[i / static_cast<std::size_t>(samples_)];
+      const std::string text = tokenizer_.decode_response(responses[i].tokens);
+      const double value = judged_value(*reward_, {question.row.prompt, text, question.row.answer, responses[i].ended});
+      reward += value;
+      tokens += static_cast<double>(responses[i].tokens.size());
+      cut += responses[i].ended ? 0 : 1;
+      if (i % static_cast<std::size_t>(samples_) == 0 && result.samples.size() < kSamplesShown) {
+        result.samples.push_back({question.row.prompt, text, value});
+      }
+    }
+    const auto count = static_cast<double>(std::max<std::size_t>(1, responses.size()));
+    auto metrics = std::make_shared<Metrics>();
+    metrics->values = {
+        {"accuracy", reward / count}, {"clip_ratio", cut / count}, {"response_length/mean", tokens / count}};
+    for (const auto& [name, value] : metrics->values) result.metrics.push_back({name, value});
+    result.outputs = {std::move(metrics)};
+    return result;
+  }
+
+  std::int64_t samples_, max_new_;
+  double temperature_;
+  std::int32_t threads_;
+  Tokenizer tokenizer_;
+  std::unique_ptr<Reward> reward_;
+  std::vector<Question> questions_;
+  std::vector<std::span<const std::int32_t>> prompts_;  // into questions_
+  Generator generator_;
+};
+
+}  // namespace
+
+std::unique_ptr<Node> make_evaluate_node(const Plan& plan, NodeId node) {
+  return std::make_unique<EvaluateNode>(plan, plan.nodes[node.index()]);
+}
+
+}  // namespace rlflow

@@ -1,0 +1,44 @@
+// Attention over packed rows, and the layout of keys and values that it shares with the KV cache.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "nodes/format/model_config.h"
+#include "nodes/model/cpu/kernels.h"
+#include "nodes/model/packed_rows.h"
+
+namespace rlflow {
+
+// Columns of a row of projections f32[query_size + 2·kv_size]: queries, keys, values, head by head.
+struct ProjectionColumns {
+  explicit ProjectionColumns(const ModelConfig& config)
+      : key(config.query_size()), value(key + config.kv_size()), width(value + config.kv_size()) {}
+  std::int64_t key, value, width;
+};
+
+// Copies `length` rows of one head (row_stride apart) to `columns` f32[head_dim, column_stride], transposed.
+void copy_transposed(const float* rows, std::int64_t row_stride, std::int64_t length, std::int64_t head_dim,
+                     float* columns, std::int64_t column_stride);
+// The same to f32[length, padded(head_dim)], the padding zero.
+void copy_padded(const float* rows, std::int64_t row_stride, std::int64_t length, std::int64_t head_dim,
+                 float* padded_rows);
+
+// Scratch of one thread; grows and is used again.
+struct AttentionScratch {
+  struct Span {
+    std::vector<float> keys, values, key_rows, value_columns, dkeys, dvalues;
+  };
+  Span shared, own;
+  std::vector<float> scores, dscores;
+};
+
+// projections f32[rows, width] after RoPE → out f32[rows, query_size], log_sums f32[rows, heads].
+void attention(const ModelConfig& config, const PackedRows& rows, const float* projections, float* out, float* log_sums,
+               AttentionScratch& scratch);
+
+// dprojections f32[rows, width] is overwritten with the gradient (before RoPE is undone).
+void attention_backward(const ModelConfig& config, const PackedRows& rows, const float* projections, const float* out,
+                        const float* log_sums, const float* dout, float* dprojections, AttentionScratch& scratch);
+
+}  // namespace rlflow

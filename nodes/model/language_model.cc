@@ -1,0 +1,220 @@
+// A causal language model in memory: parameters, optimizer state, and where it came from.
+#include "nodes/model/language_model.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <fstream>
+
+#include "nodes/format/file.h"
+#include "nodes/model/tensor_file.h"
+#include "nodes/model/weights_digest.h"
+#include "runtime/contract/check.h"
+
+namespace rlflow {
+namespace {
+
+constexpr const char* kParametersPart = "parameters";
+constexpr const char* kOptimizerPart = "optimizer";
+constexpr const char* kMoment1 = "exp_avg.";
+constexpr const char* kMoment2 = "exp_avg_sq.";
+constexpr const char* kSteps = "steps";
+
+WeightsDigest slots_digest(const ParameterLayout& layout, const float* values, const std::string& prefix,
+                           std::int32_t threads) {
+  WeightsDigest total;
+  for (const ParameterSlot& slot : layout.slots) {
+    total += digest_of(tensor_id(prefix + slot.name), values + slot.offset, slot.count, threads);
+  }
+  return total;
+}
+
+class FileSink final : public ByteSink {
+ public:
+  explicit FileSink(const std::filesystem::path& path) : path_(path), stream_(path, std::ios::binary) {}
+  void write(std::span<const std::byte> data) override {
+    stream_.write(reinterpret_cast<const char*>(data.data()), static_cast<std::streamsize>(data.size()));
+  }
+  void close() {
+    stream_.close();
+    if (!stream_) throw std::runtime_error("cannot write " + path_.string());
+  }
+
+ private:
+  std::filesystem::path path_;
+  std::ofstream stream_;
+};
+
+std::filesystem::path weights_file(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "model.safetensors";
+  if (std::filesystem::exists(file)) return file;
+  if (std::filesystem::exists(folder / "model.safetensors.index.json")) {
+    throw FormatError(folder.string() +
+                      ": weights in several files are not supported; save them as one "
+                      "model.safetensors (save_pretrained with a large max_shard_size)");
+  }
+  if (std::filesystem::exists(folder / "pytorch_model.bin")) {
+    throw FormatError(folder.string() +
+                      ": pytorch_model.bin is never read; convert it to model.safetensors "
+                      "(from_pretrained, then save_pretrained)");
+  }
+  throw FormatError(folder.string() + ": has no model.safetensors");
+}
+
+// Tensors beside the model's own would be silently dropped, so they are refused; what a tied model repeats and the
+// position tables of old files carry no information.
+void check_no_others(const SafetensorsFile& file, const ParameterLayout& layout, const ModelConfig& config) {
+  for (const TensorView& tensor : file.tensors()) {
+    const bool known = std::any_of(layout.slots.begin(), layout.slots.end(),
+                                   [&](const ParameterSlot& slot) { return slot.name == tensor.name; });
+    const bool repeated = config.tie_word_embeddings && tensor.name == "lm_head.weight";
+    if (!known && !repeated && !tensor.name.ends_with("rotary_emb.inv_freq")) {
+      throw FormatError(file.what() + ": tensor \"" + tensor.name + "\" does not belong to this model");
+    }
+  }
+}
+
+}  // namespace
+
+LanguageModel::LanguageModel(std::filesystem::path folder, ModelConfig config, std::int32_t threads)
+    : config_(std::make_shared<const ModelConfig>(std::move(config))),
+      layout_(std::make_shared<const ParameterLayout>(*config_)),
+      rotary_(std::make_shared<const RotaryTable>(*config_)),
+      folder_(std::move(folder)),
+      threads_(threads),
+      panels_(*config_, *layout_) {}
+
+LanguageModel::LanguageModel(const LanguageModel& model, at::Tensor parameters)
+    : config_(model.config_),
+      layout_(model.layout_),
+      rotary_(model.rotary_),
+      folder_(model.folder_),
+      threads_(model.threads_),
+      parameters_(std::move(parameters)),
+      panels_(*config_, *layout_) {
+  panels_.refresh(floats(parameters_), threads_);
+}
+
+std::unique_ptr<LanguageModel> LanguageModel::load_folder(const std::filesystem::path& folder, std::int32_t threads) {
+  ModelConfig config = read_model_config(folder);
+  const std::filesystem::path path = weights_file(folder);
+  const MappedFile bytes(path);
+  const SafetensorsFile file(bytes.bytes(), path.string());
+  const ParameterLayout layout(config);
+  check_slots(file, layout, "", true);
+  check_no_others(file, layout, config);
+  std::unique_ptr<LanguageModel> model(new LanguageModel(folder, std::move(config), threads));
+  model->parameters_ = make_floats(layout.size);
+  copy_slots(file, layout, "", floats(model->parameters_));
+  model->panels_.refresh(model->parameters(), threads);
+  return model;
+}
+
+std::unique_ptr<LanguageModel> LanguageModel::draw(const std::filesystem::path& folder, std::uint64_t seed,
+                                                   std::int32_t threads) {
+  std::unique_ptr<LanguageModel> model(new LanguageModel(folder, read_model_config(folder), threads));
+  model->parameters_ = make_floats(model->layout_->size);
+  initialise(*model->layout_, model->config_->initializer_range, seed, floats(model->parameters_));
+  model->panels_.refresh(model->parameters(), threads);
+  return model;
+}
+
+void LanguageModel::attach_optimizer(const AdamWSettings& settings) {
+  RLFLOW_CHECK(!optimizer_, "a model has one optimizer");
+  optimizer_.emplace(settings, *layout_);
+}
+
+AdamWStep LanguageModel::apply(const float* gradient) {
+  RLFLOW_CHECK(optimizer_, "the model is frozen");
+  const AdamWStep step = optimizer_->step(floats(parameters_), gradient, threads_);
+  if (step.applied) panels_.refresh(parameters(), threads_);
+  return step;
+}
+
+WeightsDigest LanguageModel::weights_digest() const { return slots_digest(*layout_, parameters(), "", threads_); }
+
+Digest LanguageModel::state_digest() const {
+  Hasher hasher;
+  hasher.field(hex(weights_digest()));
+  if (optimizer_) {
+    hasher.field(hex(slots_digest(*layout_, optimizer_->moment1(), kMoment1, threads_)));
+    hasher.field(hex(slots_digest(*layout_, optimizer_->moment2(), kMoment2, threads_)));
+    hasher.field(optimizer_->steps());
+  }
+  return hasher.finish();
+}
+
+std::vector<std::string> LanguageModel::parts() const {
+  if (optimizer_) return {kParametersPart, kOptimizerPart};
+  return {kParametersPart};
+}
+
+void LanguageModel::save(std::string_view part, ByteSink& sink) const {
+  if (part == kParametersPart) {
+    write_safetensors(sink, slot_views(*layout_, parameters(), ""), {{"format", "pt"}});
+    return;
+  }
+  RLFLOW_CHECK(part == kOptimizerPart && optimizer_, std::string(part));
+  std::vector<TensorView> views = slot_views(*layout_, optimizer_->moment1(), kMoment1);
+  const std::vector<TensorView> seconds = slot_views(*layout_, optimizer_->moment2(), kMoment2);
+  views.insert(views.end(), seconds.begin(), seconds.end());
+  write_safetensors(sink, std::move(views),
+                    {{"format", "rlflow.adamw/1"}, {kSteps, std::to_string(optimizer_->steps())}});
+}
+
+void LanguageModel::load(std::string_view part, std::span<const std::byte> bytes) {
+  const SafetensorsFile file(bytes, "checkpoint part \"" + std::string(part) + "\"");
+  if (part == kParametersPart) {
+    check_slots(file, *layout_, "", false);
+    check_no_others(file, *layout_, *config_);
+    copy_slots(file, *layout_, "", floats(parameters_));
+    panels_.refresh(parameters(), threads_);
+    return;
+  }
+  RLFLOW_CHECK(part == kOptimizerPart && optimizer_, std::string(part));
+  check_slots(file, *layout_, kMoment1, false);
+  check_slots(file, *layout_, kMoment2, false);
+  const std::string& text = file.metadata_at(kSteps);
+  if (text.empty() || text.size() > 18 ||
+      !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+    throw FormatError(file.what() + ": its step count \"" + text + "\" is not a whole number");
+  }
+  copy_slots(file, *layout_, kMoment1, optimizer_->moment1());
+  copy_slots(file, *layout_, kMoment2, optimizer_->moment2());
+  optimizer_->set_steps(std::stoll(text));
+}
+
+std::unique_ptr<ModelInstance> LanguageModel::copy_for_replica(std::string_view dtype) const {
+  if (dtype != "f32")
+    throw std::runtime_error("a replica of dtype " + std::string(dtype) + " is not supported on the CPU, only f32");
+  at::Tensor copy = make_floats(layout_->size);
+  std::copy_n(parameters(), layout_->size, floats(copy));
+  return std::unique_ptr<ModelInstance>(new LanguageModel(*this, std::move(copy)));
+}
+
+void LanguageModel::export_folder(const std::filesystem::path& folder) const {
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    const std::string name = entry.path().filename().string();
+    const bool described = name == "config.json" || name == "generation_config.json" ||
+                           name == "special_tokens_map.json" || name.starts_with("tokenizer");
+    if (entry.is_regular_file() && described) std::filesystem::copy_file(entry.path(), folder / name);
+  }
+  FileSink sink(folder / "model.safetensors");
+  save(kParametersPart, sink);
+  sink.close();
+}
+
+std::string LanguageModel::first_difference(std::span<const std::byte> bytes) const {
+  const SafetensorsFile file(bytes, "parameters");
+  for (const ParameterSlot& slot : layout_->slots) {
+    const TensorView* tensor = file.find(slot.name);
+    const std::span<const float> own(parameters() + slot.offset, static_cast<std::size_t>(slot.count));
+    if (!tensor || tensor->data.size() != own.size_bytes() ||
+        std::memcmp(tensor->data.data(), own.data(), own.size_bytes()) != 0) {
+      return slot.name;
+    }
+  }
+  return "";
+}
+
+}  // namespace rlflow

@@ -1,0 +1,121 @@
+// Where each parameter of a Llama transformer stands in one flat f32 buffer, and the buffer itself.
+#include "nodes/model/parameters.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+
+#include "nodes/model/cpu/kernels.h"
+#include "nodes/model/lanes.h"
+#include "runtime/contract/philox.h"
+
+namespace rlflow {
+namespace {
+
+class LayoutBuilder {
+ public:
+  explicit LayoutBuilder(ParameterLayout& layout) : layout_(layout) {}
+
+  std::int64_t matrix(const std::string& name, std::int64_t rows, std::int64_t columns) {
+    return place({name, {rows, columns}, ParameterRole::matrix, layout_.size, rows * columns});
+  }
+  std::int64_t norm(const std::string& name, std::int64_t size) {
+    return place({name, {size}, ParameterRole::norm, layout_.size, size});
+  }
+
+ private:
+  std::int64_t place(ParameterSlot slot) {
+    layout_.size += slot.count;
+    layout_.slots.push_back(std::move(slot));
+    return layout_.slots.back().offset;
+  }
+
+  ParameterLayout& layout_;
+};
+
+void pack(const float* source, std::int64_t rows, std::int64_t columns, float* panels) {
+  for (std::int64_t panel = 0; panel < rows; panel += cpu::kLanes) {
+    const std::int64_t live = std::min(rows - panel, cpu::kLanes);
+    for (std::int64_t t = 0; t < columns; ++t, panels += cpu::kLanes) {
+      for (std::int64_t i = 0; i < cpu::kLanes; ++i) panels[i] = i < live ? source[(panel + i) * columns + t] : 0.0f;
+    }
+  }
+}
+
+}  // namespace
+
+ParameterLayout::ParameterLayout(const ModelConfig& config) {
+  LayoutBuilder add(*this);
+  const std::int64_t hidden = config.hidden_size;
+  embedding = add.matrix("model.embed_tokens.weight", config.vocab_size, hidden);
+  for (std::int64_t i = 0; i < config.layers; ++i) {
+    const std::string prefix = "model.layers." + std::to_string(i) + ".";
+    LayerOffsets at{};
+    at.attention_norm = add.norm(prefix + "input_layernorm.weight", hidden);
+    at.query_key_value = add.matrix(prefix + "self_attn.q_proj.weight", config.query_size(), hidden);
+    add.matrix(prefix + "self_attn.k_proj.weight", config.kv_size(), hidden);
+    add.matrix(prefix + "self_attn.v_proj.weight", config.kv_size(), hidden);
+    at.output = add.matrix(prefix + "self_attn.o_proj.weight", hidden, config.query_size());
+    at.mlp_norm = add.norm(prefix + "post_attention_layernorm.weight", hidden);
+    at.gate_up = add.matrix(prefix + "mlp.gate_proj.weight", config.intermediate_size, hidden);
+    add.matrix(prefix + "mlp.up_proj.weight", config.intermediate_size, hidden);
+    at.down = add.matrix(prefix + "mlp.down_proj.weight", hidden, config.intermediate_size);
+    layers.push_back(at);
+  }
+  final_norm = add.norm("model.norm.weight", hidden);
+  head = config.tie_word_embeddings ? embedding : add.matrix("lm_head.weight", config.vocab_size, hidden);
+}
+
+at::Tensor make_floats(std::int64_t count) { return at::empty({count}, at::kFloat); }
+
+at::Tensor zero_floats(std::int64_t count) {
+  at::Tensor tensor = make_floats(count);
+  std::fill_n(floats(tensor), count, 0.0f);
+  return tensor;
+}
+
+void initialise(const ParameterLayout& layout, double initializer_range, std::uint64_t seed, float* parameters) {
+  for (std::size_t s = 0; s < layout.slots.size(); ++s) {
+    const ParameterSlot& slot = layout.slots[s];
+    float* values = parameters + slot.offset;
+    if (slot.role == ParameterRole::norm) {
+      std::fill_n(values, slot.count, 1.0f);
+      continue;
+    }
+    PhiloxStream stream(h64(RandomPurpose::init, {seed, s}));
+    for (std::int64_t i = 0; i < slot.count; ++i) values[i] = static_cast<float>(stream.normal() * initializer_range);
+  }
+}
+
+ForwardPanels::ForwardPanels(const ModelConfig& config, const ParameterLayout& layout) {
+  std::int64_t total = 0;
+  auto matrix = [&](std::int64_t source, std::int64_t rows, std::int64_t columns) {
+    Matrix result{source, rows, columns, total};
+    total += cpu::padded(rows) * columns;
+    return result;
+  };
+  for (const LayerOffsets& at : layout.layers) {
+    Layer layer{};
+    layer.query_key_value = matrix(at.query_key_value, config.query_size() + 2 * config.kv_size(), config.hidden_size);
+    layer.output = matrix(at.output, config.hidden_size, config.query_size());
+    layer.gate_up = matrix(at.gate_up, 2 * config.intermediate_size, config.hidden_size);
+    layer.down = matrix(at.down, config.hidden_size, config.intermediate_size);
+    layers_.push_back(layer);
+  }
+  head_ = matrix(layout.head, config.vocab_size, config.hidden_size);
+  storage_ = make_floats(total);
+}
+
+void ForwardPanels::refresh(const float* parameters, std::int32_t threads) {
+  const auto layers = static_cast<std::int64_t>(layers_.size());
+  run_lanes(layers + 1, threads, [&](std::int64_t i) {
+    auto pack_matrix = [&](const Matrix& matrix) {
+      pack(parameters + matrix.source, matrix.rows, matrix.columns, floats(storage_) + matrix.at);
+    };
+    if (i == layers) return pack_matrix(head_);
+    const Layer& at = layer(i);
+    for (const Matrix& matrix : {at.query_key_value, at.output, at.gate_up, at.down}) pack_matrix(matrix);
+  });
+}
+
+}  // namespace rlflow

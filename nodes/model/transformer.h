@@ -1,0 +1,80 @@
+// The Llama transformer as functions of parameters: packed rows to hidden states to log-probabilities, and back.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "nodes/format/model_config.h"
+#include "nodes/model/attention.h"
+#include "nodes/model/packed_rows.h"
+#include "nodes/model/parameters.h"
+
+namespace rlflow {
+
+// cos and sin of the rotary positions, f32[max_positions, head_dim/2] each.
+struct RotaryTable {
+  explicit RotaryTable(const ModelConfig& config);
+  std::vector<float> cos, sin;
+};
+
+// All that a pass reads; borrowed, not changed, so any number of threads may pass at once.
+struct TransformerView {
+  const ModelConfig& config;
+  const ParameterLayout& layout;
+  const float* parameters;
+  const ForwardPanels& panels;
+  const RotaryTable& rotary;
+};
+
+// What one pass over R rows leaves for the backward pass or the KV cache. Grows and is used again.
+class Activations {
+ public:
+  struct Layer {
+    float* input;             // f32[R, hidden]
+    float* attention_scales;  // f32[R] of the norm before attention
+    float* projections;       // f32[R, query_size + 2·kv_size], after RoPE
+    float* attended;          // f32[R, query_size]
+    float* log_sums;          // f32[R, heads]
+    float* middle;            // f32[R, hidden], after attention
+    float* mlp_scales;        // f32[R]
+    float* gate_up;           // f32[R, 2·intermediate_size]
+  };
+  void reserve(const ModelConfig& config, std::int64_t rows);
+  const Layer& layer(std::int64_t i) const { return layers_[static_cast<std::size_t>(i)]; }
+  float* output() const { return output_; }                // f32[R, hidden], before the final norm
+  float* normed() const { return normed_; }                // scratch f32[R, hidden]
+  float* wide() const { return wide_; }                    // scratch f32[R, max(intermediate_size, …)]
+  float* gradient() const { return gradient_; }            // scratch f32[R, hidden]
+  float* wide_gradient() const { return wide_gradient_; }  // scratch, as `wide`
+  AttentionScratch attention;
+
+ private:
+  std::vector<Layer> layers_;
+  float *output_ = nullptr, *normed_ = nullptr, *wide_ = nullptr, *gradient_ = nullptr, *wide_gradient_ = nullptr;
+  std::int64_t capacity_ = 0;
+  at::Tensor storage_;
+};
+
+// Runs all layers; leaves every layer's activations and the output in `activations`.
+void forward(const TransformerView& model, const PackedRows& rows, Activations& activations);
+
+// With dL/doutput in activations.gradient(), adds dL/dparameters to `gradient` (laid out as the parameters).
+// Overwrites gate_up and the scratch of `activations`.
+void backward(const TransformerView& model, const PackedRows& rows, Activations& activations, float* gradient);
+
+// Log-probability (and entropy) of each target under softmax(logits·inverse_temperature).
+void target_logprobs(const TransformerView& model, std::span<const Target> targets, const Activations& activations,
+                     float inverse_temperature, float* logprob, float* entropy);
+
+// Adds the head's part to `gradient` and leaves dL/doutput in activations.gradient() for `rows` rows.
+void target_logprobs_backward(const TransformerView& model, std::span<const Target> targets, std::int64_t rows,
+                              const Activations& activations, float inverse_temperature, const float* dlogprob,
+                              const float* dentropy, float* gradient);
+
+// logits f32[count, vocab_size] of hidden states f32[count, hidden] (before the final norm); `normed` is scratch of
+// the same shape.
+void logits(const TransformerView& model, const float* hidden, std::int64_t count, float* normed, float* scales,
+            float* out);
+
+}  // namespace rlflow

@@ -1,0 +1,28 @@
+// What node kinds read of their plan node.
+#include "nodes/plan_access.h"
+
+#include "runtime/contract/check.h"
+
+namespace rlflow {
+
+std::filesystem::path model_folder(const Plan& plan, ModelId model) {
+  RLFLOW_CHECK(model.valid(), "a node without a model");
+  return std::filesystem::path(plan.root) / plan.models[model.index()].path;
+}
+
+Tokenizer tokenizer_of(const Plan& plan, const PlanNode& node) {
+  RLFLOW_CHECK(node.tokenizer.valid(), "node `" + node.name + "` has no tokenizer");
+  return read_tokenizer(model_folder(plan, node.tokenizer));
+}
+
+const PlanData& data_of(const Plan& plan, const PlanNode& node) {
+  RLFLOW_CHECK(node.data.valid(), "node `" + node.name + "` has no data");
+  return plan.data[node.data.index()];
+}
+
+const PlanReward& reward_of(const Plan& plan, const PlanNode& node) {
+  RLFLOW_CHECK(node.reward.valid(), "node `" + node.name + "` has no reward");
+  return plan.rewards[node.reward.index()];
+}
+
+}  // namespace rlflow

@@ -1,0 +1,20 @@
+// What node kinds read of their plan node: the tokenizer, the data set, the judge that it names.
+#pragma once
+
+#include <filesystem>
+
+#include "nodes/format/tokenizer.h"
+#include "runtime/contract/plan.h"
+
+namespace rlflow {
+
+// Folder of a model: its path as written, relative to the plan's root.
+std::filesystem::path model_folder(const Plan& plan, ModelId model);
+
+// The tokenizer that this node turns text into ids with. Throws FormatError naming the file.
+Tokenizer tokenizer_of(const Plan& plan, const PlanNode& node);
+
+const PlanData& data_of(const Plan& plan, const PlanNode& node);
+const PlanReward& reward_of(const Plan& plan, const PlanNode& node);
+
+}  // namespace rlflow

@@ -1,0 +1,14 @@
+// 1 if the response ended with exactly the answer, else 0.
+#pragma once
+
+#include "nodes/reward/reward.h"
+
+namespace rlflow {
+
+// What counts is the text after the last `>` of a response that begins with `<`, or the whole response if it does not.
+class ExactAnswer final : public Reward {
+ public:
+  RewardVerdict judge(const RewardRequest& request) const override;
+};
+
+}  // namespace rlflow

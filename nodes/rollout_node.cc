@@ -1,0 +1,100 @@
+#include "nodes/rollout_node.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "nodes/batches.h"
+#include "nodes/model_access.h"
+#include "nodes/rollout/generate.h"
+
+namespace rlflow {
+namespace {
+
+// The responses as one packed payload.
+std::shared_ptr<Rollouts> pack(const std::vector<Response>& responses, std::int64_t samples, double temperature) {
+  auto batch = std::make_shared<BatchDescriptor>();
+  auto traj = std::make_shared<Rollouts>();
+  batch->temperature = temperature;
+  for (std::size_t i = 0; i < responses.size(); ++i) {
+    const Response& response = responses[i];
+    batch->group.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(i) / samples));
+    batch->finish.push_back(static_cast<std::uint8_t>(response.ended ? FinishReason::stop : FinishReason::length));
+    traj->tokens.insert(traj->tokens.end(), response.tokens.begin(), response.tokens.end());
+    traj->logprob.insert(traj->logprob.end(), response.logprob.begin(), response.logprob.end());
+    batch->offsets.push_back(static_cast<std::int64_t>(traj->tokens.size()));
+  }
+  batch->mask.assign(traj->tokens.size(), 1);
+  traj->batch = std::move(batch);
+  return traj;
+}
+
+std::vector<Metric> length_metrics(const BatchDescriptor& batch) {
+  std::int64_t longest = 0, cut = 0;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    longest = std::max(longest, batch.length(i));
+    cut += batch.finish[i] == static_cast<std::uint8_t>(FinishReason::length) ? 1 : 0;
+  }
+  const auto size = static_cast<double>(std::max<std::size_t>(1, batch.size()));
+  return {{"response_length/mean", static_cast<double>(batch.tokens()) / size},
+          {"response_length/max", static_cast<double>(longest)},
+          {"clip_ratio", static_cast<double>(cut) / size},
+          {"tokens", static_cast<double>(batch.tokens())}};
+}
+
+class RolloutNode final : public Node {
+ public:
+  RolloutNode(const Plan& plan, const PlanNode& node)
+      : name_(node.name),
+        samples_(int_at(node.constants, "n")),
+        max_new_(int_at(node.settings, "max_new")),
+        temperature_(real_at(node.settings, "temperature")),
+        threads_(threads_of(plan, node)) {}
+
+  TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
+    const auto prompts = std::dynamic_pointer_cast<const Prompts>(inputs.payloads.at(1));
+    RLFLOW_CHECK(prompts, "rollout without prompts");
+    std::vector<std::span<const std::int32_t>> rows;
+    for (std::size_t i = 0; i < prompts->tokens.rows(); ++i) rows.push_back(prompts->tokens.row(i));
+    const auto total = static_cast<std::int64_t>(rows.size()) * samples_;
+    GenerationSettings settings{.samples = samples_,
+                                .max_new = max_new_,
+                                .temperature = temperature_,
+                                .purpose = RandomPurpose::sampling,
+                                .run_seed = context.run_seed,
+                                .step = static_cast<std::uint64_t>(context.step),
+                                .threads = threads_,
+                                .stop = context.stop,
+                                .progress = {}};
+    if (context.progress) {
+      settings.progress = [&](std::int64_t done) { context.progress(context.progress_self, done, total); };
+    }
+    std::vector<Response> responses;
+    if (!generator_.run(model_of(inputs).view(), rows, settings, responses)) throw TaskStopped();
+    std::shared_ptr<Rollouts> traj = pack(responses, samples_, temperature_);
+    for (float logprob : traj->logprob) {
+      if (!std::isfinite(logprob))
+        throw NumericsError("rollout `" + name_ + "`: a sampled log-probability is not finite");
+    }
+    traj->prompts = prompts;
+    traj->version = context.version;
+    TaskResult result;
+    result.metrics = length_metrics(*traj->batch);
+    result.outputs = {std::move(traj)};
+    return result;
+  }
+
+ private:
+  std::string name_;
+  std::int64_t samples_, max_new_;
+  double temperature_;
+  std::int32_t threads_;
+  Generator generator_;
+};
+
+}  // namespace
+
+std::unique_ptr<Node> make_rollout_node(const Plan& plan, NodeId node) {
+  return std::make_unique<RolloutNode>(plan, plan.nodes[node.index()]);
+}
+
+}  // namespace rlflow

@@ -1,0 +1,90 @@
+// How the engine gets nodes, models and payloads made, and what it records of this build.
+#include "nodes/run_library.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <torch/headeronly/version.h>
+
+#include <stdexcept>
+
+#include "nodes/batches.h"
+#include "nodes/catalog.h"
+#include "nodes/model/cpu/kernels.h"
+#include "nodes/model/language_model.h"
+#include "nodes/plan_access.h"
+#include "nodes/signatures/catalog.h"
+
+namespace rlflow {
+namespace {
+
+void require_executable(const PlanModel& model) {
+  const std::string place = "model `" + model.name + "`: ";
+  if (model.dtype != Dtype::f32) throw std::runtime_error(place + "this build computes in f32 only");
+  if (model.head != Head::lm) throw std::runtime_error(place + "this build has language-model heads only");
+}
+
+class RunLibrary final : public NodeLibrary {
+ public:
+  RunLibrary() { at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false); }
+
+  std::unique_ptr<Node> make_node(const Plan& plan, NodeId node) override {
+    const std::string& signature = plan.nodes[node.index()].signature;
+    for (const NodeKind& kind : node_kinds()) {
+      if (kind.signature == signature) return kind.make(plan, node);
+    }
+    throw std::runtime_error("node `" + plan.nodes[node.index()].name + "`: this build has no code for " + signature);
+  }
+
+  std::unique_ptr<ModelInstance> make_model(const Plan& plan, ModelId id) override {
+    const PlanModel& model = plan.models[id.index()];
+    require_executable(model);
+    const std::int32_t threads = plan.groups[model.group.index()].threads;
+    const std::filesystem::path folder = model_folder(plan, id);
+    std::unique_ptr<LanguageModel> instance = model.random_init ? LanguageModel::draw(folder, model.init_seed, threads)
+                                                                : LanguageModel::load_folder(folder, threads);
+    if (model.trainable) instance->attach_optimizer(adamw_settings(*model.optim));
+    return instance;
+  }
+
+  PayloadPtr read_payload(Kind kind, std::span<const std::byte> bytes) override { return read_batch(kind, bytes); }
+  PayloadPtr make_scalar(double value) override { return std::make_shared<Scalar>(value); }
+
+  void enter_group(const PlanGroup& group) override {
+    if (group.device != DeviceKind::cpu) {
+      throw std::runtime_error("group `" + group.name + "`: this build has no GPU backend; use `" + group.name +
+                               " = cpu`");
+    }
+    at::set_num_threads(group.threads);
+  }
+
+  std::map<std::string, std::string> environment() override {
+    std::map<std::string, std::string> facts = {
+        {"libtorch", TORCH_VERSION}, {"cpu", at::get_cpu_capability()}, {"cpu kernels", cpu::kernels_name()}};
+    for (const NodeSignature& signature : catalog().nodes) {
+      if (signature.runs) facts["op " + signature.key] = std::to_string(signature.version);
+    }
+    return facts;
+  }
+
+  std::vector<std::string> files_of(const Plan& plan) override {
+    std::vector<std::string> files;
+    for (const PlanModel& model : plan.models) {
+      const std::filesystem::path folder = model.path;
+      files.push_back((folder / "config.json").string());
+      files.push_back((folder / "tokenizer.json").string());
+      files.push_back((folder / "tokenizer_config.json").string());
+      if (!model.random_init) files.push_back((folder / "model.safetensors").string());
+    }
+    for (const PlanData& data : plan.data) {
+      if (data.source == "jsonl") files.push_back(data.argument);
+    }
+    return files;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<NodeLibrary> make_run_library() { return std::make_unique<RunLibrary>(); }
+
+}  // namespace rlflow

@@ -1,0 +1,60 @@
+// The first rows of a run.
+#include "runtime/engine/run_birth.h"
+
+#include "runtime/engine/source_files.h"
+#include "runtime/engine/task_key.h"
+#include "runtime/store/run_directory.h"
+#include "runtime/store/schema.h"
+
+namespace rlflow {
+namespace {
+
+NewRun new_run(const Plan& plan, const RunRequest& request, NodeLibrary& library, const ModelStates& models) {
+  NewRun run;
+  run.name = request.name;
+  run.flow = plan.flow;
+  run.command = request.command;
+  run.seed = request.seed;
+  run.meaning = plan.meaning;
+  run.root = plan.root;
+  run.total = plan.stop_after;
+  run.sources = plan.sources;
+  run.overrides = plan.overrides;
+  run.environment = library.environment();
+  run.files = hash_source_files(plan, library);
+  for (std::size_t i = 0; i < plan.models.size(); ++i) {
+    const WeightsDigest& weights = models.weights(ModelId(i));
+    run.models.push_back({plan.models[i].name, weights, first_lineage(plan.models[i], weights)});
+  }
+  return run;
+}
+
+}  // namespace
+
+void create_run(FileLayer& files, const Plan& plan, const RunRequest& request, NodeLibrary& library,
+                const ModelStates& models, std::int64_t now_ms) {
+  NewRun run = new_run(plan, request, library, models);
+  run.created_ms = now_ms;
+  std::filesystem::path staged = stage_run_directory(files, request.run_dir);
+  copy_program(files, staged, plan.sources);
+  std::string origin = origin_manifest(run.files);
+  run.origin = ArtifactStore(files, staged).put("manifest", [&](ByteSink& sink) {
+    sink.write(std::as_bytes(std::span(origin)));
+  });
+  {
+    Database database(staged / kDatabaseName, Database::Mode::create);
+    create_schema(database);
+    TaskStore::create_run(database, run);
+  }
+  publish_run_directory(files, staged, request.run_dir);
+}
+
+void finish_removals(Database& database, TaskStore& tasks, ArtifactStore& artifacts) {
+  std::vector<Digest> condemned = tasks.condemned();
+  for (const Digest& digest : condemned) artifacts.remove(digest);
+  Transaction transaction(database);
+  for (const Digest& digest : condemned) tasks.mark_gone(digest);
+  transaction.commit();
+}
+
+}  // namespace rlflow

@@ -1,0 +1,226 @@
+// Do the algorithms give the golden vectors of the reference, and does cutting a batch leave a loss alone?
+// Rows of 4 tokens with masks 1110, 1111, 1100, 1011; groups {0, 1} and {2, 3}.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "nodes/algo/aggregate.h"
+#include "nodes/algo/entropy.h"
+#include "nodes/algo/group_advantage.h"
+#include "nodes/algo/kl.h"
+#include "nodes/algo/masked.h"
+#include "nodes/algo/policy_loss.h"
+#include "nodes/algo/token_advantage.h"
+#include "nodes/algo/value_loss.h"
+
+namespace rlflow::algo {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+at::Tensor floats(std::vector<float> values) { return at::tensor(values, at::kFloat); }
+at::Tensor longs(std::vector<std::int64_t> values) { return at::tensor(values, at::kLong); }
+
+at::Tensor mask() { return floats({1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 0, 0, 1, 0, 1, 1}) > 0; }
+at::Tensor offsets() { return longs({0, 4, 8, 12, 16}); }
+at::Tensor response() { return longs({0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}); }
+Groups two_groups() { return {longs({0, 0, 1, 1}), 2}; }
+at::Tensor scores() { return floats({1, 0, 1, 0.5f}); }
+at::Tensor token_rewards() { return floats({0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0.5f}); }
+
+// Compares where `expected` is not NaN: the reference leaves masked positions open.
+void expect_near(const at::Tensor& actual, std::vector<float> expected, double tolerance = 2e-6) {
+  ASSERT_EQ(actual.numel(), static_cast<std::int64_t>(expected.size()));
+  const at::Tensor flat = actual.detach().to(at::kFloat).contiguous();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (std::isnan(expected[i])) continue;
+    EXPECT_NEAR(flat.const_data_ptr<float>()[i], expected[i], tolerance) << "element " << i;
+  }
+}
+
+TEST(GroupAdvantage, Grpo) {
+  // Group 0: mean ½, deviation √½; ½/(√½ + 1e-6). Group 1: mean ¾, deviation √⅛.
+  expect_near(grpo(scores(), two_groups(), 1e-6, Scale::group), {0.707106f, -0.707106f, 0.707105f, -0.707105f});
+  // The batch: mean 0.625, squares 0.140625·2 + 0.390625 + 0.015625 = 0.6875, deviation √(0.6875/3) = 0.478714.
+  expect_near(grpo(scores(), two_groups(), 1e-6, Scale::batch), {1.044464f, -1.044464f, 0.522232f, -0.522232f});
+  expect_near(grpo(scores(), two_groups(), 1e-6, Scale::none), {0.5f, -0.5f, 0.25f, -0.25f});
+}
+
+TEST(GroupAdvantage, GroupsWithoutSpreadGiveExactlyZero) {
+  const at::Tensor equal = floats({0.1f, 0.1f, 0.1f, 0.7f});
+  const Groups groups{longs({0, 0, 0, 1}), 2};  // the second has one response only
+  for (const at::Tensor& advantage :
+       {grpo(equal, groups, 1e-6, Scale::group), dr_grpo(equal, groups), rloo(equal, groups)}) {
+    EXPECT_TRUE(at::equal(advantage, at::zeros({4}))) << advantage;
+  }
+}
+
+TEST(GroupAdvantage, TheOthers) {
+  expect_near(dr_grpo(scores(), two_groups()), {0.5f, -0.5f, 0.25f, -0.25f});
+  expect_near(rloo(scores(), two_groups()), {1, -1, 0.5f, -0.5f});
+  expect_near(opo(scores(), floats({3, 4, 2, 3}), two_groups()), {0.571429f, -0.428571f, 0.3f, -0.2f});
+  expect_near(gpg(scores(), two_groups()), {0.666667f, -0.666667f, 0.333333f, -0.333333f});
+  expect_near(pass_at_k(scores(), two_groups()), {1.414212f, 0, 1.414210f, 0});
+  expect_near(reinforce(scores(), false), {1, 0, 1, 0.5f});
+  expect_near(reinforce(scores(), true), {0.375f, -0.625f, 0.375f, -0.125f});
+}
+
+TEST(TokenAdvantage, GaeAndItsWhitening) {
+  const at::Tensor values = floats({.1f, .2f, .3f, 9, 0, .1f, .2f, .3f, .5f, .4f, 9, 9, .2f, 9, .1f, .4f});
+  const Gae result = gae(token_rewards(), values, mask(), offsets(), 1.0, 0.95);
+  expect_near(result.advantage,
+              {.82675f, .765f, .7f, 0, .028038f, -.07575f, -.185f, -.3f, .47f, .6f, 0, 0, .27525f, 0, .395f, .1f});
+  expect_near(result.returns.slice(0, 12), {.47525f, 0, .495f, .5f});
+  expect_near(whiten(result.advantage, mask()),
+              {1.367443f, 1.207158f, 1.038437f, 0, -.705781f, -.975183f, -1.258764f, -1.557271f, .441424f, .778866f, 0,
+               0, -.06409f, 0, .246746f, -.518987f});
+}
+
+TEST(TokenAdvantage, ReinforcePlusPlus) {
+  expect_near(discounted_returns(token_rewards(), mask(), offsets(), 0.9),
+              {.81f, .9f, 1, 0, 0, 0, 0, 0, .9f, 1, 0, 0, .405f, 0, .45f, .5f});
+  const at::Tensor advantage = reinforce_pp(token_rewards(), mask(), offsets(), 0.9);
+  expect_near(advantage.slice(0, 0, 5), {.747524f, .962524f, 1.201414f, 0, -1.187479f});
+  const at::Tensor baseline = reinforce_pp_baseline(scores(), two_groups(), mask(), offsets());
+  expect_near(baseline, {1.314056f, 1.314056f, 1.314056f, 0, -1.022044f, -1.022044f, -1.022044f, -1.022044f, .730031f,
+                         .730031f, 0, 0, -.438019f, 0, -.438019f, -.438019f});
+}
+
+TEST(TokenAdvantage, RewardsGoToTheLastTrainedToken) {
+  expect_near(on_last_token(scores(), mask(), offsets()), {0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, .5f});
+  const at::Tensor none = at::zeros({2}, at::kBool);
+  expect_near(on_last_token(floats({3}), none, longs({0, 2})), {0, 0});
+}
+
+TEST(TokenAdvantage, RemaxTakesTheGreedyRewardOff) {
+  expect_near(remax(token_rewards(), floats({.5f, .25f}), two_groups(), mask(), offsets()),
+              {.5f, .5f, .5f, 0, -.5f, -.5f, -.5f, -.5f, .75f, .75f, 0, 0, .25f, 0, .25f, .25f});
+}
+
+at::Tensor log_ratios() {
+  return floats({0, .5f, -.5f, kNan, 0, 2, -1, .1f, .3f, -.1f, kNan, kNan, 1.5f, kNan, -.3f, 0});
+}
+at::Tensor advantages() { return floats({1, -1, 2, -.5f}).repeat_interleave(4); }
+const PpoClip kGoldenClip{0.2, 0.28, 3.0};
+const Denominators kGoldenDenominators{12, 4, 4};
+
+TEST(PolicyLoss, PpoWithDualClip) {
+  const PolicyLoss loss = ppo_loss(log_ratios(), at::zeros({16}), advantages(), kGoldenClip);
+  expect_near(loss.loss, {-1, -1.28f, -.606531f, kNan, 1, 3, .8f, 1.105171f, -2.56f, -1.809675f, kNan, kNan, 1.5f, kNan,
+                          .4f, .5f});
+  EXPECT_NEAR(masked_mean(loss.clipped.to(at::kFloat), mask()).item<float>(), .333333f, 1e-6);
+  EXPECT_NEAR(masked_mean(loss.clipped_lower.to(at::kFloat), mask()).item<float>(), .166667f, 1e-6);
+  EXPECT_NEAR(masked_mean(loss.approx_kl, mask()).item<float>(), -.208333f, 1e-6);
+}
+
+TEST(PolicyLoss, EachAggregation) {
+  const at::Tensor loss = ppo_loss(log_ratios(), at::zeros({16}), advantages(), kGoldenClip).loss;
+  const std::pair<const char*, float> golden[] = {{"token_mean", .087414f},
+                                                  {"token_sum", 1.048965f},
+                                                  {"seq_mean_token_sum", .262241f},
+                                                  {"seq_mean_token_mean", -.21768f},
+                                                  {"seq_mean_token_sum_norm", .06556f}};
+  for (const auto& [name, expected] : golden) {
+    const at::Tensor weights = token_weights(*aggregate_from_name(name), mask(), response(), 4, kGoldenDenominators);
+    EXPECT_NEAR(weighted_sum(loss, weights).item<float>(), expected, 1e-6) << name;
+  }
+  EXPECT_FALSE(aggregate_from_name("mean"));
+}
+
+// The loss and its gradient over the whole batch equal the sums over its responses taken one by one, in any order.
+TEST(PolicyLoss, CuttingTheBatchChangesNothing) {
+  for (const char* name :
+       {"token_mean", "token_sum", "seq_mean_token_sum", "seq_mean_token_mean", "seq_mean_token_sum_norm"}) {
+    const Aggregate kind = *aggregate_from_name(name);
+    at::Tensor whole = log_ratios().clone().requires_grad_(true);
+    const at::Tensor weights = token_weights(kind, mask(), response(), 4, kGoldenDenominators);
+    const at::Tensor total = weighted_sum(ppo_loss(whole, at::zeros({16}), advantages(), kGoldenClip).loss, weights);
+    total.backward();
+    at::Tensor parts = log_ratios().clone().requires_grad_(true);
+    double sum = 0;
+    for (std::int64_t i : {2, 0, 3, 1}) {
+      const auto row = [i](const at::Tensor& x) { return x.slice(0, 4 * i, 4 * i + 4); };
+      const at::Tensor w = token_weights(kind, row(mask()), longs({0, 0, 0, 0}), 1, kGoldenDenominators);
+      const at::Tensor part =
+          weighted_sum(ppo_loss(row(parts), at::zeros({4}), row(advantages()), kGoldenClip).loss, w);
+      part.backward();
+      sum += part.item<float>();
+    }
+    EXPECT_NEAR(sum, total.item<float>(), 1e-6) << name;
+    const at::Tensor valid = mask();
+    EXPECT_TRUE(at::allclose(whole.grad().masked_select(valid), parts.grad().masked_select(valid), 0, 1e-7)) << name;
+  }
+}
+
+TEST(PolicyLoss, Gspo) {
+  // Ratios of the rows: e^0, e^0.275, e^0.1, e^0.4 = 1, 1.316531, 1.105171, 1.491825. With clip .2/.28 the row losses
+  // are −1, 1.316531, −2·1.105171, .5·1.491825; their mean −.286975.
+  const PolicyLoss loss = gspo_loss(log_ratios(), at::zeros({16}), advantages(), mask(), response(), 4, kGoldenClip);
+  const at::Tensor weights = token_weights(Aggregate::seq_mean_token_mean, mask(), response(), 4, kGoldenDenominators);
+  EXPECT_NEAR(weighted_sum(loss.loss, weights).item<float>(), -.286975f, 1e-6);
+}
+
+// At ratio 1 the two branches tie; the gradient is −A, not 0 and not half.
+TEST(PolicyLoss, GradientAtRatioOneIsMinusTheAdvantage) {
+  at::Tensor logprob = at::zeros({2}).requires_grad_(true);
+  ppo_loss(logprob, at::zeros({2}), floats({1, -2}), {0.2, 0.2, std::nullopt}).loss.sum().backward();
+  expect_near(logprob.grad(), {-1, 2});
+}
+
+TEST(Kl, EachKind) {
+  const auto value = [](double delta, const char* kind) {
+    return kl(floats({static_cast<float>(delta)}), at::zeros({1}), *kl_kind_from_name(kind)).item<float>();
+  };
+  EXPECT_NEAR(value(.5, "k1"), .5, 1e-6);
+  EXPECT_NEAR(value(-.5, "abs"), .5, 1e-6);
+  EXPECT_NEAR(value(.5, "k2"), .125, 1e-6);
+  EXPECT_NEAR(value(.5, "k3"), .106531, 1e-6);
+  EXPECT_NEAR(value(-.5, "k3"), .148721, 1e-6);
+  EXPECT_NEAR(value(3, "k3"), 2.049787, 1e-6);
+  EXPECT_NEAR(value(-5, "k3"), 10, 1e-6);
+  EXPECT_FALSE(kl_kind_from_name("k4"));
+}
+
+TEST(Kl, PlusKindsHaveTheGradientOfK2) {
+  for (const char* kind : {"k1_plus", "abs_plus", "k3_plus"}) {
+    at::Tensor logprob = floats({-.5f}).requires_grad_(true);
+    const at::Tensor value = kl(logprob, at::zeros({1}), *kl_kind_from_name(kind));
+    value.sum().backward();
+    EXPECT_NEAR(logprob.grad().item<float>(), -.5, 1e-6) << kind;
+  }
+  EXPECT_NEAR(kl(floats({-.5f}), at::zeros({1}), KlKind::k3_plus).item<float>(), .148721, 1e-6);
+}
+
+TEST(Kl, CoefficientMovesByAtMostAFifthOfItsShare) {
+  EXPECT_NEAR(adapted_kl_coefficient(0.1, 0.11, 0.1, 100, 1000), 0.1 * (1 + 0.1 * 0.1), 1e-12);
+  EXPECT_NEAR(adapted_kl_coefficient(0.1, 5, 0.1, 100, 1000), 0.1 * (1 + 0.2 * 0.1), 1e-12);
+  EXPECT_NEAR(adapted_kl_coefficient(0.1, 0, 0.1, 100, 1000), 0.1 * (1 - 0.2 * 0.1), 1e-12);
+}
+
+TEST(ValueLoss, Clipped) {
+  const at::Tensor values = floats({.1f, .2f, .3f, 9, 0, .1f, .2f, .3f, .5f, .4f, 9, 9, .2f, 9, .1f, .4f});
+  const at::Tensor returns = gae(token_rewards(), values, mask(), offsets(), 1.0, 0.95).returns;
+  const at::Tensor fresh = floats({.9f, .2f, -.4f, 0, 0, .8f, .2f, .3f, 1.5f, .4f, 0, 0, .2f, 0, -.6f, .4f});
+  const ValueLoss loss = value_loss(fresh, values, returns, 0.5);
+  EXPECT_NEAR(masked_mean(loss.loss, mask()).item<float>(), .22102f, 1e-5);
+  EXPECT_NEAR(masked_mean(loss.clipped.to(at::kFloat), mask()).item<float>(), .083333f, 1e-6);
+}
+
+TEST(Masked, NothingUnderAFalseMaskIsRead) {
+  const at::Tensor x = floats({1, kNan, 3});
+  const at::Tensor m = floats({1, 0, 1}) > 0;
+  EXPECT_NEAR(masked_mean(x, m).item<float>(), 2, 1e-6);
+  expect_near(whiten(x, m), {-.707107f, 0, .707107f});
+  EXPECT_NEAR(weighted_sum(x, m.to(at::kFloat)).item<float>(), 4, 1e-6);
+  EXPECT_TRUE(at::equal(whiten(floats({5, 7}), floats({1, 0}) > 0), at::zeros({2})));
+}
+
+TEST(Entropy, UniformAndCertain) {
+  expect_near(entropy(at::zeros({1, 4})), {std::log(4.0f)});
+  expect_near(entropy(floats({100, 0, 0, 0}).view({1, 4})), {0});
+}
+
+}  // namespace
+}  // namespace rlflow::algo

@@ -1,0 +1,246 @@
+// Do take, take_examples and score make of rows and responses what a person would make of them?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "nodes/batches.h"
+#include "nodes/data/addition.h"
+#include "nodes/score_node.h"
+#include "nodes/take_node.h"
+
+namespace rlflow {
+namespace {
+
+using ::testing::HasSubstr;
+
+Tokenizer tiny_tokenizer() { return read_tokenizer(std::string(RLFLOW_SOURCE_DIR) + "/models/tiny"); }
+
+// One node that reads `builtin("addition")` with the tokenizer of models/tiny.
+Plan reading_plan(const std::string& op, std::int64_t count, Value size, bool shuffle) {
+  Plan plan;
+  plan.root = RLFLOW_SOURCE_DIR;
+  PlanModel model;
+  model.name = "policy";
+  model.path = "models/tiny";
+  plan.models.push_back(model);
+  PlanData data;
+  data.name = "train";
+  data.source = "builtin";
+  data.argument = "addition";
+  data.settings = {{"seed", std::int64_t{1}}, {"size", std::move(size)}, {"shuffle", shuffle}, {"digits", Range{2, 3}},
+                   {"split", Word{"train"}},  {"worked", 1.0},           {"forget_carry", 0.0}};
+  plan.data.push_back(data);
+  PlanNode node;
+  node.name = "batch";
+  node.op = node.signature = op;
+  node.data = DataId(0);
+  node.tokenizer = ModelId(0);
+  node.constants = {{"count", count}};
+  plan.nodes.push_back(node);
+  return plan;
+}
+
+template <class T>
+const T& output(const TaskResult& result, std::size_t port) {
+  return dynamic_cast<const T&>(*result.outputs.at(port));
+}
+
+TEST(Take, GivesPromptsWithBosAndTheCursorAfterThem) {
+  std::unique_ptr<Node> take = make_take_node(reading_plan("take", 4, {}, false), NodeId(0));
+  const TaskResult first = take->run({}, {});
+  const auto& prompts = output<Prompts>(first, 0);
+  EXPECT_EQ(prompts.source_row, (std::vector<std::int64_t>{0, 1, 2, 3}));
+  const Tokenizer tokenizer = tiny_tokenizer();
+  const Addition data({2, 3, 1, false, {}, 1.0, 0.0});
+  for (std::size_t i = 0; i < 4; ++i) {
+    const DataRow row = data.row(static_cast<std::int64_t>(i));
+    EXPECT_EQ(tokenizer.decode(prompts.tokens.row(i)), "<bos>" + row.prompt);
+    EXPECT_EQ(prompts.text[i], row.prompt);
+    EXPECT_EQ(prompts.answer[i], row.answer);
+  }
+  EXPECT_EQ(output<Cursor>(first, 1).epoch, 0);
+  EXPECT_EQ(output<Cursor>(first, 1).offset, 4);
+  TaskInputs inputs;
+  inputs.carried = first.outputs[1];
+  EXPECT_EQ(output<Prompts>(take->run(inputs, {}), 0).source_row, (std::vector<std::int64_t>{4, 5, 6, 7}));
+}
+
+// 3 rows an epoch, 2 a step: 0 1 | 2 0 | 1 2.
+TEST(Take, BatchesStraddleEpochs) {
+  std::unique_ptr<Node> take = make_take_node(reading_plan("take", 2, std::int64_t{3}, false), NodeId(0));
+  TaskInputs inputs;
+  std::vector<std::vector<std::int64_t>> rows;
+  for (int step = 0; step < 3; ++step) {
+    const TaskResult result = take->run(inputs, {});
+    rows.push_back(output<Prompts>(result, 0).source_row);
+    inputs.carried = result.outputs[1];
+  }
+  EXPECT_EQ(rows, (std::vector<std::vector<std::int64_t>>{{0, 1}, {2, 0}, {1, 2}}));
+}
+
+TEST(Take, ANewNodeWithTheSameCursorGoesOnTheSame) {
+  const Plan plan = reading_plan("take", 5, std::int64_t{7}, true);
+  std::unique_ptr<Node> take = make_take_node(plan, NodeId(0));
+  TaskInputs inputs;
+  inputs.carried = take->run({}, {}).outputs[1];
+  VectorSink on, resumed;
+  take->run(inputs, {}).outputs[0]->write(on);
+  make_take_node(plan, NodeId(0))->run(inputs, {}).outputs[0]->write(resumed);
+  EXPECT_EQ(on.bytes, resumed.bytes);
+}
+
+TEST(Take, StopsWhenAsked) {
+  std::unique_ptr<Node> take = make_take_node(reading_plan("take", 2, {}, false), NodeId(0));
+  std::stop_source stop;
+  stop.request_stop();
+  TaskContext context;
+  context.stop = stop.get_token();
+  EXPECT_THROW(take->run({}, context), TaskStopped);
+}
+
+TEST(Take, RefusesToShuffleRowsWithoutEnd) {
+  EXPECT_THROW(make_take_node(reading_plan("take", 2, {}, true), NodeId(0)), std::runtime_error);
+}
+
+TEST(TakeExamples, TrainsOnTheResponseAndItsEndToken) {
+  std::unique_ptr<Node> take = make_take_examples_node(reading_plan("take_examples", 3, {}, false), NodeId(0));
+  const TaskResult result = take->run({}, {});
+  const auto& examples = output<Examples>(result, 0);
+  const Tokenizer tokenizer = tiny_tokenizer();
+  const Addition data({2, 3, 1, false, {}, 1.0, 0.0});
+  ASSERT_EQ(examples.tokens.rows(), 3u);
+  ASSERT_EQ(examples.loss_mask.size(), examples.tokens.tokens.size());
+  for (std::size_t i = 0; i < 3; ++i) {
+    const DataRow row = data.row(static_cast<std::int64_t>(i));
+    EXPECT_EQ(tokenizer.decode(examples.tokens.row(i)), "<bos>" + row.prompt + row.response + "<eos>");
+    for (std::int64_t t = 0; t < examples.tokens.length(i); ++t) {
+      const bool trained = t > static_cast<std::int64_t>(row.prompt.size());  // one token a character, after bos
+      EXPECT_EQ(examples.loss_mask[static_cast<std::size_t>(examples.tokens.offsets[i] + t)], trained) << i << " " << t;
+    }
+  }
+}
+
+// Responses to the prompts "10+20=" (answer 30) and "12+13=" (answer 25), two each.
+std::shared_ptr<Rollouts> four_responses(const std::vector<std::string>& texts, std::vector<std::uint8_t> finish) {
+  const Tokenizer tokenizer = tiny_tokenizer();
+  auto prompts = std::make_shared<Prompts>();
+  prompts->text = {"10+20=", "12+13="};
+  prompts->answer = {"30", "25"};
+  prompts->source_row = {0, 1};
+  for (const std::string& text : prompts->text) prompts->tokens.push_row(tokenizer.encode(text));
+  auto batch = std::make_shared<BatchDescriptor>();
+  batch->group = {0, 0, 1, 1};
+  batch->finish = std::move(finish);
+  auto traj = std::make_shared<Rollouts>();
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    std::vector<std::int32_t> ids = tokenizer.encode(texts[i]);
+    if (batch->finish[i] == static_cast<std::uint8_t>(FinishReason::stop)) ids.push_back(tokenizer.eos());
+    traj->tokens.insert(traj->tokens.end(), ids.begin(), ids.end());
+    batch->offsets.push_back(static_cast<std::int64_t>(traj->tokens.size()));
+  }
+  batch->mask.assign(traj->tokens.size(), 1);
+  traj->logprob.assign(traj->tokens.size(), -1.0f);
+  traj->batch = batch;
+  traj->prompts = prompts;
+  return traj;
+}
+
+TaskInputs scored(std::shared_ptr<Rollouts> traj) {
+  TaskInputs inputs;
+  inputs.payloads = {nullptr, std::move(traj)};
+  return inputs;
+}
+
+std::unique_ptr<Node> exact_score() {
+  Plan plan = reading_plan("score", 1, {}, false);
+  PlanReward reward;
+  reward.name = "exact";
+  reward.source = "builtin";
+  reward.argument = "exact_answer";
+  plan.rewards.push_back(reward);
+  plan.nodes[0].reward = RewardId(0);
+  return make_score_node(plan, NodeId(0));
+}
+
+double metric(const TaskResult& result, const std::string& name) {
+  for (const Metric& m : result.metrics) {
+    if (m.name == name) return m.value;
+  }
+  ADD_FAILURE() << "no metric " << name;
+  return 0;
+}
+
+// Rewards 1, 0 | 0, 0: mean 1/4, squares (9 + 3·1)/16 = 3/4, deviation √(3/4 ÷ 3) = 1/2; one group of two is uniform.
+TEST(Score, JudgesEachResponseAndReports) {
+  const TaskResult result = exact_score()->run(scored(four_responses({"30", "30", "24", ""}, {0, 1, 0, 0})), {});
+  const auto& rewards = output<Numbers>(result, 0);
+  EXPECT_EQ(rewards.kind(), Kind::reward);
+  EXPECT_FALSE(rewards.per_token);
+  EXPECT_EQ(rewards.data, (std::vector<float>{1, 0, 0, 0}));  // the second was cut off
+  EXPECT_DOUBLE_EQ(metric(result, "reward/mean"), 0.25);
+  EXPECT_DOUBLE_EQ(metric(result, "reward/std"), 0.5);
+  EXPECT_DOUBLE_EQ(metric(result, "frac_reward_zero_std"), 0.5);
+  ASSERT_FALSE(result.samples.empty());
+  EXPECT_EQ(result.samples[0].prompt, "10+20=");
+  EXPECT_EQ(result.samples[0].response, "30");
+  EXPECT_EQ(result.samples[0].reward, 1.0);
+}
+
+TEST(Score, AMissingAnswerFailsTheTaskNamingTheResponse) {
+  std::shared_ptr<Rollouts> traj = four_responses({"30", "30", "24", "25"}, {0, 0, 0, 0});
+  auto prompts = std::make_shared<Prompts>(*traj->prompts);
+  prompts->answer[1] = "";
+  traj->prompts = prompts;
+  try {
+    exact_score()->run(scored(traj), {});
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("reward `exact`, response 2"));
+    EXPECT_THAT(error.what(), HasSubstr("no answer"));
+  }
+}
+
+TEST(Score, ATokenThatTheTokenizerLacksFailsTheTask) {
+  std::shared_ptr<Rollouts> traj = four_responses({"30", "30", "24", "25"}, {0, 0, 0, 0});
+  traj->tokens[0] = 20;  // models/tiny has 0..19
+  try {
+    exact_score()->run(scored(traj), {});
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("response 0: token 20"));
+  }
+}
+
+// Fails `failures` times on the response "24", then gives 0.5.
+struct Moody final : Reward {
+  explicit Moody(int f) : failures(f) {}
+  RewardVerdict judge(const RewardRequest& request) const override {
+    ++asked;
+    if (request.response == "24" && failed++ < failures) return {false, 0, "no verdict today"};
+    return {true, 0.5, {}};
+  }
+  int failures;
+  mutable int failed = 0;
+  mutable int asked = 0;
+};
+
+TEST(Score, RetriesOneResponseAndNoOther) {
+  for (int failures : {2, 3}) {
+    auto reward = std::make_unique<Moody>(failures);
+    const Moody& judge = *reward;
+    std::unique_ptr<Node> score = make_score_node("moody", std::move(reward), tiny_tokenizer(), /*retry=*/2);
+    const TaskInputs inputs = scored(four_responses({"30", "30", "24", "25"}, {0, 0, 0, 0}));
+    if (failures == 2) {
+      const TaskResult result = score->run(inputs, {});
+      EXPECT_EQ(output<Numbers>(result, 0).data, (std::vector<float>{0.5, 0.5, 0.5, 0.5}));
+      EXPECT_EQ(judge.asked, 6);
+    } else {
+      EXPECT_THROW(score->run(inputs, {}), std::runtime_error);
+      EXPECT_EQ(judge.asked, 5);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rlflow
