@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "runtime/contract/philox.h"
@@ -167,6 +168,100 @@ TEST(SampleToken, DrawsWithTheProbabilitiesOfSoftmax) {
 TEST(LikeliestToken, TiesGoToTheLowerId) {
   const float z[4] = {1, 3, 3, 2};
   EXPECT_EQ(kernels().likeliest_token(z, 4), 1);
+}
+
+// Every kernel once on drawn numbers, with sizes that are no multiples of 16: all outputs, one after another.
+class Everything {
+ public:
+  explicit Everything(const Kernels& kernels) : k_(kernels) {
+    rows_and_products();
+    attention();
+    tokens_and_optimizer();
+  }
+  std::vector<float> results;
+
+ private:
+  void keep(const std::vector<float>& values) { results.insert(results.end(), values.begin(), values.end()); }
+
+  void rows_and_products() {
+    const std::vector<float> x = draw(13 * 44, 1), weight = draw(44, 2), dy = draw(13 * 44, 3);
+    std::vector<float> y(13 * 44), scales(13), dx = draw(13 * 44, 4), dweight(44), gate_up = draw(13 * 88, 5);
+    k_.rms_norm(x.data(), weight.data(), 13, 44, 1e-5f, y.data(), scales.data());
+    keep(y);
+    k_.rms_norm_backward(x.data(), weight.data(), scales.data(), dy.data(), 13, 44, dx.data(), true, dweight.data());
+    keep(dx);
+    keep(dweight);
+    k_.swiglu(gate_up.data(), 13, 44, y.data());
+    keep(y);
+    k_.swiglu_backward(gate_up.data(), dy.data(), 13, 44);
+    keep(gate_up);
+    const std::vector<std::int32_t> positions = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 3};
+    const std::vector<float> cos = draw(4 * 11, 6), sin = draw(4 * 11, 7);
+    k_.rope(dx.data(), 44, positions.data(), 13, 2, 22, cos.data(), sin.data(), 1.0f);
+    keep(dx);
+    const std::vector<float> b = draw(44 * 44, 15);
+    k_.product({.rows = 13,
+                .columns = 44,
+                .depth = 44,
+                .a = x.data(),
+                .a_row = 44,
+                .a_depth = 1,
+                .b = b.data(),
+                .b_depth = 44,
+                .b_panel = kLanes,
+                .b_padded = false,
+                .c = y.data(),
+                .c_row = 44,
+                .add = true});
+    keep(y);
+  }
+
+  void attention() {
+    const std::vector<float> keys = draw(32 * 32, 8), values = draw(32 * 32, 9), q = draw(22, 10), dout = draw(22, 11);
+    std::vector<float> scores(64), dscores(64), out(22), dq(22), dkeys(32 * 32), dvalues(32 * 32);
+    const KeySpan span{keys.data(), values.data(), 32, 32, 19};
+    const Attention attention{span, span, 17, 22, 0.2f, scores.data()};
+    const float lse = k_.attend(attention, q.data(), out.data());
+    keep(out);
+    const SpanGradient gradient{keys.data(), values.data(), dkeys.data(), dvalues.data()};
+    k_.attend_backward(attention, {gradient, gradient, dscores.data()}, q.data(), out.data(), lse, dout.data(),
+                       dq.data());
+    keep({lse});
+    keep(dq);
+    keep(dkeys);
+    keep(dvalues);
+  }
+
+  void tokens_and_optimizer() {
+    std::vector<float> z = draw(37, 12), parameter = draw(50, 13), m(50), v(50), gradient = draw(50, 14);
+    const TokenTarget target = k_.token_logprob(z.data(), 37, 0.9f, 5);
+    keep({target.logprob, target.entropy, static_cast<float>(k_.sample_token(z.data(), 37, 0.9f, 3, 4))});
+    k_.token_logprob_backward(z.data(), 37, 0.9f, 5, 1.5f, 0.5f);
+    keep(z);
+    k_.adamw({0.01f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.5f, 0.1f, 0.2f}, 50, parameter.data(), gradient.data(), m.data(),
+             v.data());
+    keep(parameter);
+    keep({static_cast<float>(k_.sum_of_squares(gradient.data(), 50))});
+  }
+
+  const Kernels& k_;
+};
+
+TEST(InstructionSets, TablesWithFusedMultiplyAddGiveEqualBitsAndTheOtherIsNear) {
+  const std::vector<float> best = Everything(kernels()).results;
+  ASSERT_GT(best.size(), 5000u);
+  for (const KernelTable& table : supported_kernels()) {
+    const std::vector<float> other = Everything(*table.kernels).results;
+    ASSERT_EQ(other.size(), best.size());
+    const bool fused = std::string(table.name) != "baseline";
+    for (std::size_t i = 0; i < best.size(); ++i) {
+      if (fused) {
+        ASSERT_EQ(other[i], best[i]) << table.name << " " << i;
+      } else {
+        ASSERT_NEAR(other[i], best[i], 1e-4 * (1 + std::abs(best[i]))) << table.name << " " << i;
+      }
+    }
+  }
 }
 
 }  // namespace

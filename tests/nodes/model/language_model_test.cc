@@ -357,6 +357,7 @@ TEST(LanguageModel, AnExportedFolderLoadsWithTheSameWeights) {
   model->export_folder(folder);
   EXPECT_TRUE(LanguageModel::load_folder(folder, 1)->weights_digest() == model->weights_digest());
   EXPECT_TRUE(std::filesystem::exists(folder / "tokenizer.json"));
+  EXPECT_EQ(LanguageModel::load_folder(folder, 1)->config().json, model->config().json);
   std::filesystem::resize_file(folder / "model.safetensors", 1000);
   EXPECT_THAT([&] { LanguageModel::load_folder(folder, 1); }, ThrowsMessage<FormatError>(HasSubstr("cut off")));
   std::filesystem::remove(folder / "model.safetensors");
@@ -364,6 +365,38 @@ TEST(LanguageModel, AnExportedFolderLoadsWithTheSameWeights) {
   EXPECT_THAT([&] { LanguageModel::load_folder(folder, 1); },
               ThrowsMessage<FormatError>(HasSubstr("pytorch_model.bin is never read")));
   std::filesystem::remove_all(folder);
+}
+
+TEST(LanguageModel, ABf16FolderIsWidenedAndExportedAsF32) {
+  const std::filesystem::path root = std::filesystem::path(::testing::TempDir()) / "rlflow_bf16_test";
+  std::filesystem::remove_all(root);
+  std::filesystem::create_directories(root / "in");
+  std::filesystem::create_directories(root / "out");
+  const auto model = tiny();
+  model->export_folder(root / "in");
+  std::string config = model->config().json;
+  config.replace(config.find("\"float32\""), 9, "\"bfloat16\"");
+  std::ofstream(root / "in/config.json") << config;
+  std::vector<std::vector<std::uint16_t>> halves;
+  std::vector<TensorView> views;
+  for (const ParameterSlot& slot : model->layout().slots) {
+    halves.emplace_back(static_cast<std::size_t>(slot.count), std::uint16_t{0x3fc0});  // 1.5
+    views.push_back({slot.name,
+                     TensorType::bf16,
+                     {slot.shape.begin(), slot.shape.end()},
+                     std::as_bytes(std::span(halves.back())),
+                     0});
+  }
+  VectorSink sink;
+  write_safetensors(sink, std::move(views), {});
+  std::ofstream(root / "in/model.safetensors", std::ios::binary)
+      .write(reinterpret_cast<const char*>(sink.bytes.data()), static_cast<std::streamsize>(sink.bytes.size()));
+  const auto widened = LanguageModel::load_folder(root / "in", 1);
+  EXPECT_EQ(widened->parameters()[0], 1.5f);
+  EXPECT_EQ(widened->parameters()[widened->layout().size - 1], 1.5f);
+  widened->export_folder(root / "out");
+  EXPECT_THAT(LanguageModel::load_folder(root / "out", 1)->config().json, HasSubstr("float32"));
+  std::filesystem::remove_all(root);
 }
 
 }  // namespace
