@@ -43,7 +43,18 @@ void add_settings(std::vector<Entry>& entries, const std::string& owner, const S
   }
 }
 
-std::vector<Entry> entries_of(const Pipeline& pipeline) {
+// Who gave a shape constant is told by where its value stands.
+Origin constant_origin(const FlowNode& node, const std::string& name, const SourceMap& sources) {
+  if (node.signature == nullptr) return Origin::source;
+  for (std::size_t i = 0; i < node.signature->arguments.size() && i < node.inputs.size(); ++i) {
+    if (node.signature->arguments[i].name != name) continue;
+    if (!node.inputs[i].span.valid()) return Origin::fallback;
+    return sources.is_command_line(node.inputs[i].span.file) ? Origin::command_line : Origin::source;
+  }
+  return Origin::source;
+}
+
+std::vector<Entry> entries_of(const Pipeline& pipeline, const SourceMap& sources) {
   std::vector<Entry> entries;
   for (const Param& param : pipeline.params) entries.push_back({param.name, to_text(param.value), param.origin, param.doc});
   for (const Group& group : pipeline.groups) add_settings(entries, group.name, group.settings);
@@ -51,7 +62,9 @@ std::vector<Entry> entries_of(const Pipeline& pipeline) {
   for (const Source& data : pipeline.data) add_settings(entries, data.name, data.settings);
   for (const Source& reward : pipeline.rewards) add_settings(entries, reward.name, reward.settings);
   for (const FlowNode& node : pipeline.nodes) {
-    for (const auto& [name, value] : node.constants) entries.push_back({node.name + "." + name, to_text(value), Origin::source, ""});
+    for (const auto& [name, value] : node.constants) {
+      entries.push_back({node.name + "." + name, to_text(value), constant_origin(node, name, sources), ""});
+    }
     add_settings(entries, node.name, node.settings);
   }
   return entries;
@@ -64,7 +77,7 @@ ExitCode show_params(const ParamsOptions& options, const Session& session) {
   if (!analysis.readable) return ExitCode::could_not_answer;
   nlohmann::json list = nlohmann::json::array();
   Table table{{"address", "value", "from", ""}, {}, {}};
-  for (const Entry& entry : entries_of(analysis.pipeline)) {
+  for (const Entry& entry : entries_of(analysis.pipeline, analysis.sources)) {
     list.push_back({{"address", entry.address}, {"value", entry.value}, {"origin", origin_name(entry.origin)}, {"doc", entry.doc}});
     table.rows.push_back({entry.address, entry.value, origin_name(entry.origin), entry.doc});
   }
