@@ -78,7 +78,8 @@ json diagnostic_json(const SourceMap& sources, const Diagnostic& diagnostic) {
 
 json diagnostics_json(const Analysis& analysis) {
   json list = json::array();
-  for (const Diagnostic& diagnostic : analysis.diagnostics) list.push_back(diagnostic_json(analysis.sources, diagnostic));
+  for (const Diagnostic& diagnostic : analysis.diagnostics)
+    list.push_back(diagnostic_json(analysis.sources, diagnostic));
   return {{"format", "rlflow.diag/1"},
           {"ok", analysis.ok()},
           {"errors", count_level(analysis.diagnostics, Level::error)},
@@ -96,6 +97,11 @@ void print_diagnostics(const Analysis& analysis, const Session& session) {
 
 void print_outcome(const Outcome& outcome, const Plan* plan, const Session& session) {
   if (outcome.message.empty()) return;
+  if (outcome.code_id.empty()) {  // something to know, and no failure
+    std::cerr << outcome.message << "\n"
+              << (outcome.help.empty() ? "" : "  = help: " + outcome.help + "\n") << std::flush;
+    return;
+  }
   Diagnostic diagnostic;
   diagnostic.code = outcome.code_id;
   diagnostic.message = outcome.message;

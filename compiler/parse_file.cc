@@ -110,7 +110,7 @@ ast::File parse_file(FileId file, const SourceMap& sources, Diagnostics& diagnos
   std::vector<Lexeme> lexemes = lex(text);
   if (std::find_if(lexemes.begin(), lexemes.end(), is_visible)->type == Terminal::end) {
     diagnostics.error("E0106", {file, 0, 0}, "this program is empty")
-        .help("`rlflow new grpo -o my.rlflow` writes one to begin with");
+        .help("begin with `rlflow 1`; pipelines/tiny_grpo.rlflow is a program to learn from");
     return failed;
   }
   check_tokens(lexemes, file, sources, diagnostics);

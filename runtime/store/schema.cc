@@ -46,7 +46,7 @@ CREATE INDEX tasks_step ON tasks(step);
 CREATE TABLE outputs(
   task INTEGER NOT NULL REFERENCES tasks, port INTEGER NOT NULL, digest BLOB NOT NULL REFERENCES artifacts,
   PRIMARY KEY(task,port)) STRICT, WITHOUT ROWID;
-CREATE TABLE edges(
+CREATE TABLE edges( -- key columns first: SQLite 3.40 takes others in front of them for NULL in its quick_check
   dst INTEGER NOT NULL REFERENCES tasks, dst_port INTEGER NOT NULL, ord INTEGER NOT NULL,
   src INTEGER NOT NULL REFERENCES tasks, src_port INTEGER NOT NULL,
   PRIMARY KEY(dst,dst_port,ord)) STRICT, WITHOUT ROWID;

@@ -85,6 +85,13 @@ TEST(WrongPrograms, AnEmptyFileIsE0106) {
   EXPECT_NE(result.err.find("p.rlflow:1:1"), std::string::npos) << result.err;
 }
 
+// It once advised a verb that there is not.
+TEST(WrongPrograms, TheHelpForAnEmptyFileNamesNoVerb) {
+  ScratchFolder folder("wrong-empty-help");
+  write_file(folder.path() + "/p.rlflow", "");
+  EXPECT_EQ(rlflow({"check", "p.rlflow"}, folder.path()).err.find("rlflow new"), std::string::npos);
+}
+
 std::string binary_bytes() {
   std::string bytes =
       "\x7F"
