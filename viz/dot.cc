@@ -1,6 +1,8 @@
 // How is a diagram written in Graphviz's language, laid out so that a person can read it?
-// What makes the layout readable: data edges alone decide the ranks (`constraint=false` on weight edges),
-// and each layer of the flow is one rank across clusters (`newrank=true`, `rank=same`).
+// What makes the layout readable: data edges alone decide the ranks (`constraint=false` on weight edges), each
+// layer of the flow is one rank across clusters (`newrank=true`, `rank=same`), a model is named right after the node
+// beside which it stands, and an invisible edge keeps a replica in one column with its model, so that the `sync`
+// edge and the edges to evaluations run straight.
 #include "viz/dot.h"
 
 #include <algorithm>
@@ -72,7 +74,14 @@ std::string box_attributes(const Diagram& diagram, std::size_t index, const Pale
   return out;
 }
 
-std::string edge_attributes(const DiagramEdge& edge, const Palette& palette) {
+// A labelled edge between neighbours of one rank makes Graphviz 2.42 free memory twice (with newrank), so such a
+// label is placed after the layout.
+const char* label_attribute(const Diagram& diagram, const DiagramEdge& edge) {
+  const bool flat = edge.from != edge.to && diagram.boxes[edge.from].layer == diagram.boxes[edge.to].layer;
+  return flat ? "xlabel=" : "label=";
+}
+
+std::string edge_attributes(const Diagram& diagram, const DiagramEdge& edge, const Palette& palette) {
   std::string colour, rest;
   switch (edge.style) {
     case EdgeStyle::data:
@@ -89,7 +98,7 @@ std::string edge_attributes(const DiagramEdge& edge, const Palette& palette) {
       break;
     case EdgeStyle::sync:
       colour = palette.sync;
-      rest = ", style=dashed, penwidth=1.4, constraint=false";
+      rest = ", dir=back, style=dashed, penwidth=1.4, constraint=false";
       break;
     case EdgeStyle::previous:
       colour = palette.data_edge;
@@ -99,16 +108,43 @@ std::string edge_attributes(const DiagramEdge& edge, const Palette& palette) {
   std::string out = "color=\"" + colour + "\"" + rest;
   if (!edge.label.empty()) {
     const bool plain = edge.style == EdgeStyle::data || edge.style == EdgeStyle::previous;
-    out += ", label=" + quoted(" " + edge.label + " ");
+    out += ", " + std::string(label_attribute(diagram, edge)) + quoted(" " + edge.label + " ");
     out += ", fontcolor=\"" + std::string(plain ? palette.muted_text : colour.c_str()) + "\"";
   }
   return out;
 }
 
+bool joined_by_weights(const Diagram& diagram, std::size_t a, std::size_t b) {
+  return std::any_of(diagram.edges.begin(), diagram.edges.end(), [&](const DiagramEdge& edge) {
+    const bool weights = edge.style == EdgeStyle::weights_read || edge.style == EdgeStyle::weights_written;
+    return weights && ((edge.from == a && edge.to == b) || (edge.from == b && edge.to == a));
+  });
+}
+
+// Nodes in their order, each followed by the models that stand beside it; then the models beside no node.
+std::vector<std::size_t> drawing_order(const Diagram& diagram) {
+  const std::vector<DiagramBox>& boxes = diagram.boxes;
+  std::vector<std::size_t> order;
+  std::set<std::size_t> placed;
+  auto place = [&](std::size_t box) {
+    if (placed.insert(box).second) order.push_back(box);
+  };
+  for (std::size_t node = 0; node < boxes.size(); ++node) {
+    if (boxes[node].shape != BoxShape::node) continue;
+    place(node);
+    for (std::size_t model = 0; model < boxes.size(); ++model) {
+      const bool beside = boxes[model].shape != BoxShape::node && boxes[model].layer == boxes[node].layer;
+      if (beside && joined_by_weights(diagram, node, model)) place(model);
+    }
+  }
+  for (std::size_t model = 0; model < boxes.size(); ++model) place(model);
+  return order;
+}
+
 std::string node_lines(const Diagram& diagram, std::optional<std::size_t> cluster, const Palette& palette,
                        const std::string& indent) {
   std::string out;
-  for (std::size_t i = 0; i < diagram.boxes.size(); ++i) {
+  for (std::size_t i : drawing_order(diagram)) {
     if (diagram.boxes[i].cluster != cluster) continue;
     out += indent + quoted(diagram.boxes[i].id) + " [" + box_attributes(diagram, i, palette) + "]\n";
   }
@@ -120,10 +156,26 @@ std::string cluster_lines(const Diagram& diagram, const Palette& palette) {
   for (std::size_t c = 0; c < diagram.clusters.size(); ++c) {
     const DiagramCluster& cluster = diagram.clusters[c];
     out += "  subgraph " + quoted("cluster_" + std::to_string(c)) + " {\n";
-    out += "    graph [label=<<b>" + escaped(cluster.title) + "</b>  " + font(cluster.detail, 11, palette.muted_text) + ">, ";
-    out += "labeljust=l, style=\"rounded,filled\", fillcolor=\"" + std::string(palette.cluster_fill) + "\", color=\"" +
-           palette.cluster_line + "\", margin=14]\n";
+    out += "    graph [label=<<b>" + escaped(cluster.title) + "</b>  " + font(cluster.detail, 11, palette.muted_text) +
+           ">, ";
+    out += "labeljust=l, labelloc=b, style=\"rounded,filled\", fillcolor=\"" + std::string(palette.cluster_fill) +
+           "\", color=\"" + palette.cluster_line + "\", margin=14]\n";
     out += node_lines(diagram, c, palette, "    ") + "  }\n";
+  }
+  return out;
+}
+
+// A sync is written from the replica, which stands above its model, with the arrow at its tail: Graphviz routes
+// edges that go down better than those that go up.
+std::string edge_lines(const Diagram& diagram, const Palette& palette) {
+  std::string out;
+  for (const DiagramEdge& edge : diagram.edges) {
+    const bool reversed = edge.style == EdgeStyle::sync;
+    const std::string from = quoted(diagram.boxes[reversed ? edge.to : edge.from].id);
+    const std::string to = quoted(diagram.boxes[reversed ? edge.from : edge.to].id);
+    out += "  " + from + " -> " + to + " [" + edge_attributes(diagram, edge, palette) + "]\n";
+    const bool goes_up = diagram.boxes[edge.from].layer > diagram.boxes[edge.to].layer;
+    if (reversed && goes_up) out += "  " + from + " -> " + to + " [style=invis, weight=6]\n";
   }
   return out;
 }
@@ -162,16 +214,13 @@ std::string rank_lines(const Diagram& diagram) {
 std::string to_dot(const Diagram& diagram, const Palette& palette) {
   const std::string face = "fontname=\"Helvetica,Arial,sans-serif\"";
   std::string out = "digraph " + quoted(diagram.title) + " {\n";
-  out += "  graph [newrank=true, rankdir=TB, nodesep=0.45, ranksep=0.5, pad=0.2, bgcolor=\"" +
+  out += "  graph [newrank=true, mclimit=8, rankdir=TB, nodesep=0.45, ranksep=0.5, pad=0.2, bgcolor=\"" +
          std::string(palette.background) + "\", fontcolor=\"" + palette.text + "\", fontsize=13, " + face + "]\n";
   out += "  node [fontsize=13, fontcolor=\"" + std::string(palette.text) + "\", margin=\"0.16,0.08\", " + face + "]\n";
   out += "  edge [fontsize=10, arrowsize=0.8, " + face + "]\n";
   out += cluster_lines(diagram, palette);
   out += node_lines(diagram, std::nullopt, palette, "  ");
-  for (const DiagramEdge& edge : diagram.edges) {
-    out += "  " + quoted(diagram.boxes[edge.from].id) + " -> " + quoted(diagram.boxes[edge.to].id) + " [" +
-           edge_attributes(edge, palette) + "]\n";
-  }
+  out += edge_lines(diagram, palette);
   return out + rank_lines(diagram) + "}\n";
 }
 

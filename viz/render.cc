@@ -6,6 +6,8 @@
 #include <dlfcn.h>
 #include <graphviz/gvc.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <vector>
 
@@ -61,17 +63,27 @@ std::string choose_plugins(PictureFormat format, std::vector<lt_symlist_t>& symb
   return {};
 }
 
+// With what Graphviz itself said last, on one line.
+std::string failure(const std::string& what) {
+  const char* said = aglasterr();
+  std::string reason = said == nullptr ? "" : said;
+  while (!reason.empty() && std::isspace(static_cast<unsigned char>(reason.back())) != 0) reason.pop_back();
+  std::replace(reason.begin(), reason.end(), '\n', ' ');
+  return "Graphviz " + what + (reason.empty() ? "" : ": " + reason);
+}
+
 }  // namespace
 
 Picture render(const std::string& dot, PictureFormat format) {
   std::vector<lt_symlist_t> symbols;
   if (std::string error = choose_plugins(format, symbols); !error.empty()) return {"", error};
+  agseterr(AGMAX);  // nothing is printed behind the caller's back
   Agraph_t* graph = agmemread(dot.c_str());
-  if (graph == nullptr) return {"", "Graphviz cannot read the drawing"};
+  if (graph == nullptr) return {"", failure("cannot read the drawing")};
   GVC_t* context = gvContextPlugins(symbols.data(), 0);
   Picture picture;
   if (gvLayout(context, graph, "dot") != 0) {
-    picture.error = "Graphviz cannot lay out the drawing";
+    picture.error = failure("cannot lay out the drawing");
   } else {
     char* data = nullptr;
     unsigned int length = 0;
@@ -79,7 +91,7 @@ Picture render(const std::string& dot, PictureFormat format) {
     if (gvRenderData(context, graph, name, &data, &length) == 0 && data != nullptr) {
       picture.bytes.assign(data, length);
     } else {
-      picture.error = std::string("Graphviz cannot draw ") + name;
+      picture.error = failure(std::string("cannot draw ") + name);
     }
     gvFreeRenderData(data);
     gvFreeLayout(context, graph);
