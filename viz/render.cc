@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
@@ -65,8 +66,9 @@ std::string choose_plugins(PictureFormat format, std::vector<lt_symlist_t>& symb
 
 // With what Graphviz itself said last, on one line.
 std::string failure(const std::string& what) {
-  const char* said = aglasterr();
+  char* said = aglasterr();  // ours to free
   std::string reason = said == nullptr ? "" : said;
+  std::free(said);
   while (!reason.empty() && std::isspace(static_cast<unsigned char>(reason.back())) != 0) reason.pop_back();
   std::replace(reason.begin(), reason.end(), '\n', ' ');
   return "Graphviz " + what + (reason.empty() ? "" : ": " + reason);
