@@ -12,6 +12,12 @@
 namespace rlflow {
 namespace {
 
+// Points.
+constexpr int kTitleSize = 13;
+constexpr int kSubtitleSize = 11;
+constexpr int kKnobSize = 10;
+constexpr int kPointsPerInch = 72;
+
 // For attributes in double quotes.
 std::string quoted(const std::string& text) {
   std::string out = "\"";
@@ -45,10 +51,32 @@ std::string font(const std::string& text, int points, const char* colour) {
 
 std::string box_label(const DiagramBox& box, const Palette& palette) {
   std::string label = "<<b>" + escaped(box.title) + "</b>";
-  if (!box.subtitle.empty()) label += "<br/>" + font(box.subtitle, 11, palette.text);
-  for (const std::string& knob : box.knobs) label += "<br/>" + font(knob, 10, palette.muted_text);
-  if (!box.tag.empty()) label += "<br/>" + font(box.tag, 10, palette.tag);
+  if (!box.subtitle.empty()) label += "<br/>" + font(box.subtitle, kSubtitleSize, palette.text);
+  for (const std::string& knob : box.knobs) label += "<br/>" + font(knob, kKnobSize, palette.muted_text);
+  if (!box.tag.empty()) label += "<br/>" + font(box.tag, kKnobSize, palette.tag);
   return label + ">";
+}
+
+std::size_t code_points(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+// In hundredths of an inch: room for the longest line in a font as wide as DejaVu Sans, which many systems show in
+// place of Helvetica. Graphviz alone would reserve what Arial needs, and for bold text no more.
+std::size_t box_width(const DiagramBox& box) {
+  constexpr std::size_t kBold = 60;  // hundredths of the font size that a letter takes
+  constexpr std::size_t kRegular = 54;
+  std::size_t widest = code_points(box.title) * kTitleSize * kBold;
+  widest = std::max(widest, code_points(box.subtitle) * kSubtitleSize * kRegular);
+  for (const std::string& knob : box.knobs) widest = std::max(widest, code_points(knob) * kKnobSize * kRegular);
+  widest = std::max(widest, code_points(box.tag) * kKnobSize * kRegular);
+  return widest / kPointsPerInch + 32;
+}
+
+std::string inches(std::size_t hundredths) {
+  const std::string rest = std::to_string(hundredths % 100);
+  return std::to_string(hundredths / 100) + "." + (rest.size() < 2 ? "0" : "") + rest;
 }
 
 bool writes_weights(const Diagram& diagram, std::size_t box) {
@@ -66,12 +94,18 @@ std::string box_attributes(const Diagram& diagram, std::size_t index, const Pale
   std::string style = is_node ? "rounded,filled" : "filled";
   if (box.shape == BoxShape::replica) style += ",dashed";
   std::string out = "label=" + box_label(box, palette);
-  out += ", shape=" + std::string(is_node ? "box" : "cylinder");
+  out += ", width=" + inches(box_width(box)) + ", shape=" + std::string(is_node ? "box" : "cylinder");
   out += ", style=\"" + style + "\"";
   out += ", fillcolor=\"" + std::string(is_node ? palette.node_fill : palette.model_fill) + "\"";
   out += ", color=\"" + std::string(line) + "\"";
   if (box.broken || writes_weights(diagram, index)) out += ", penwidth=1.8";
   return out;
+}
+
+// Room on both sides, more for longer labels: the reader's font may be wider than the one assumed.
+std::string padded(const std::string& label) {
+  const std::string space(2 + code_points(label) / 7, ' ');
+  return space + label + space;
 }
 
 // A labelled edge between neighbours of one rank makes Graphviz 2.42 free memory twice (with newrank), so such a
@@ -108,7 +142,7 @@ std::string edge_attributes(const Diagram& diagram, const DiagramEdge& edge, con
   std::string out = "color=\"" + colour + "\"" + rest;
   if (!edge.label.empty()) {
     const bool plain = edge.style == EdgeStyle::data || edge.style == EdgeStyle::previous;
-    out += ", " + std::string(label_attribute(diagram, edge)) + quoted(" " + edge.label + " ");
+    out += ", " + std::string(label_attribute(diagram, edge)) + quoted(padded(edge.label));
     out += ", fontcolor=\"" + std::string(plain ? palette.muted_text : colour.c_str()) + "\"";
   }
   return out;
@@ -151,13 +185,20 @@ std::string node_lines(const Diagram& diagram, std::optional<std::size_t> cluste
   return out;
 }
 
+// Spaces that keep a bold title and what follows it apart where the reader's font is wider than the one assumed.
+std::string gap_behind(const std::string& title) {
+  std::string gap;
+  for (std::size_t i = 0; i < 3 + code_points(title) / 3; ++i) gap += "&#160;";
+  return gap;
+}
+
 std::string cluster_lines(const Diagram& diagram, const Palette& palette) {
   std::string out;
   for (std::size_t c = 0; c < diagram.clusters.size(); ++c) {
     const DiagramCluster& cluster = diagram.clusters[c];
     out += "  subgraph " + quoted("cluster_" + std::to_string(c)) + " {\n";
-    out += "    graph [label=<<b>" + escaped(cluster.title) + "</b>  " + font(cluster.detail, 11, palette.muted_text) +
-           ">, ";
+    out += "    graph [label=<<b>" + escaped(cluster.title) + "</b>" + gap_behind(cluster.title) +
+           font(cluster.detail, kSubtitleSize, palette.muted_text) + ">, ";
     out += "labeljust=l, labelloc=b, style=\"rounded,filled\", fillcolor=\"" + std::string(palette.cluster_fill) +
            "\", color=\"" + palette.cluster_line + "\", margin=14]\n";
     out += node_lines(diagram, c, palette, "    ") + "  }\n";

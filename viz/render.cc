@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "viz/svg_text.h"
+
 namespace rlflow {
 namespace {
 
@@ -92,6 +94,7 @@ Picture render(const std::string& dot, PictureFormat format) {
     const char* name = format == PictureFormat::svg ? "svg" : "png";
     if (gvRenderData(context, graph, name, &data, &length) == 0 && data != nullptr) {
       picture.bytes.assign(data, length);
+      if (format == PictureFormat::svg) picture.bytes = center_box_texts(picture.bytes);
     } else {
       picture.error = failure(std::string("cannot draw ") + name);
     }

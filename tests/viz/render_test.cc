@@ -6,7 +6,9 @@
 
 #include <random>
 
+#include "tests/viz/programs.h"
 #include "viz/dot.h"
+#include "viz/svg_text.h"
 
 namespace rlflow::testing {
 namespace {
@@ -41,6 +43,36 @@ TEST(Render, AnSvgDoesNotDependOnAPngBefore) {
     EXPECT_THAT(png.error, HasSubstr(".svg"));  // says what to do instead
   }
   EXPECT_EQ(before, render(kTwoBoxes, PictureFormat::svg).bytes);
+}
+
+// The five programs' pictures; one of them made Graphviz free memory twice (see Dot.LabelsOfEdgesInsideARank…).
+TEST(Render, TheProgramsAreDrawn) {
+  for (const char* program : {"pipelines/tiny_grpo.rlflow", "pipelines/tiny_sft.rlflow",
+                              "tests/compiler/programs/ppo.rlflow", "tests/compiler/programs/one_step_off.rlflow"}) {
+    CompileRequest request;
+    request.path = std::string(RLFLOW_SOURCE_DIR) + "/" + program;
+    const Diagram diagram = diagram_of(request);
+    const Picture picture = render(to_dot(diagram), PictureFormat::svg);
+    EXPECT_EQ(picture.error, "") << program;
+    EXPECT_EQ(occurrences(picture.bytes, "class=\"node\""), diagram.boxes.size()) << program;
+    EXPECT_EQ(occurrences(picture.bytes, "class=\"cluster\""), diagram.clusters.size()) << program;
+  }
+}
+
+// With the wider font that stands in for Helvetica on many systems, lines began in the middle and left their boxes.
+TEST(Render, LinesAreAnchoredAtTheMiddleOfTheirBox) {
+  const std::string svg =
+      "<g id=\"node1\" class=\"node\">\n"
+      "<path fill=\"#fff\" d=\"M40,-8C40,-8 20,-8 20,-8 20,-30 60,-30 60,-8\"/>\n"
+      "<text text-anchor=\"start\" x=\"23.5\" y=\"-14\">traj</text>\n"
+      "</g>\n"
+      "<g id=\"edge1\" class=\"edge\">\n"
+      "<text text-anchor=\"start\" x=\"5\" y=\"6\">v(k)</text>\n"
+      "</g>\n";
+  std::string expected = svg;  // x from 20 to 60; the edge's text stays
+  const std::string line = "text-anchor=\"start\" x=\"23.5\"";
+  expected.replace(expected.find(line), line.size(), "text-anchor=\"middle\" x=\"40.00\"");
+  EXPECT_EQ(center_box_texts(svg), expected);
 }
 
 TEST(Render, TextThatIsNoDrawingIsRefused) {
