@@ -42,6 +42,7 @@ ExitCode export_from_run(const ExportOptions& options, const Session& session) {
     } else {
       std::cout << "wrote " << options.folder << "  (" << options.model << " v" << version << " of " << recorded.name << ")\n";
     }
+    return outcome.code;
   }
   print_outcome(outcome, &plan, session);
   return outcome.code;

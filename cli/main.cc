@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -90,6 +91,19 @@ ExitCode usage_error(const CLI::App& app, const CLI::ParseError& error, const Se
   return ExitCode::could_not_answer;
 }
 
+// In CLI11's order, last one first. `help VERB` becomes `VERB --help`: with global options allowed behind a verb,
+// CLI11 would take the verb behind `help` for one to be run.
+std::vector<std::string> arguments(int argc, char** argv) {
+  std::vector<std::string> given(argv + 1, argv + argc);
+  const auto is_verb = [&](const Verb& verb) { return given[1] == verb.name; };
+  if (given.size() == 2 && given[0] == "help" && std::any_of(verbs().begin(), verbs().end(), is_verb)) {
+    given = {given[1], "--help"};
+  }
+  if (given.size() == 1 && given[0] == "help") given = {"--help"};
+  std::reverse(given.begin(), given.end());
+  return given;
+}
+
 int run_program(int argc, char** argv) {
   Session session;
   session.invoked_as = invoked_as(argv[0]);
@@ -111,20 +125,13 @@ int run_program(int argc, char** argv) {
   }
   std::string help_about;
   CLI::App* help = app.add_subcommand("help", "explain a verb");
-  help->add_option("verb", help_about, "the verb");
+  help->add_option("verb", help_about, "the verb")->required();
   help->callback([&] {
-    if (help_about.empty()) throw CLI::CallForHelp();
-    for (const CLI::App* sub : app.get_subcommands({})) {
-      if (sub->get_name() == help_about) {
-        std::cout << sub->help("rlflow");
-        action = [] { return ExitCode::yes; };
-        return;
-      }
-    }
-    throw CLI::ValidationError("help", "there is no verb `" + help_about + "`");
+    std::string close = did_you_mean(app, help_about);
+    throw CLI::ValidationError("help", "there is no verb `" + help_about + "`" + (close.empty() ? "" : "; " + close));
   });
   try {
-    app.parse(argc, argv);
+    app.parse(arguments(argc, argv));
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {

@@ -47,7 +47,8 @@ ExitCode run_program(const RunOptions& options, const Session& session) {
   run.run_dir = runs / run.name;
   run.command = session.command;
   run.seed = options.seed;
-  std::unique_ptr<Console> console = make_console(console_form(options.plain, options.json, session), plan, session);
+  std::string reference = options.runs_dir.empty() ? run.name : run.run_dir.string();
+  std::unique_ptr<Console> console = make_console(console_form(options.plain, options.json, session), plan, session, reference);
   PauseOnSignal signals(api);
   Outcome outcome = signals.with_signal(api.run(plan, run, *console));
   console->finish(outcome);

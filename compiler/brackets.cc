@@ -104,9 +104,19 @@ class Balancer {
     }
   }
 
+  // Syntax errors from the opener to the end of the line before the proof follow from it. A string that was
+  // left open may have swallowed the closer, and has been reported.
   void report(const Lexeme& opener, const Lexeme& proof) {
+    std::uint32_t doubtful = proof.end;
+    bool swallowed = false;
+    for (const Item& item : items_) {
+      if (item.lexeme.begin < opener.begin) continue;
+      if (item.lexeme.type == Terminal::newline) doubtful = item.lexeme.begin;
+      swallowed = swallowed || item.lexeme.type == Terminal::bad_string;
+    }
+    result_.suspect.push_back({file_, opener.begin, doubtful});
+    if (swallowed) return;
     Span span{file_, opener.begin, opener.end};
-    std::string closer = text_of(closer_of(opener.type));
     Diagnostic& message =
         diagnostics_.error("E0102", span, "`" + std::string(sources_.text(span)) + "` is never closed")
             .label("opened here");
@@ -115,8 +125,7 @@ class Balancer {
     } else {
       message.at({file_, proof.begin, proof.end}, "this cannot stand inside it");
     }
-    message.help("close it with `" + closer + "`");
-    result_.suspect.push_back({file_, opener.begin, proof.end});
+    message.help("close it with `" + std::string(text_of(closer_of(opener.type))) + "`");
   }
 
   void report_depth(const Lexeme& lexeme) {

@@ -34,7 +34,9 @@ void Overrides::read(const std::vector<std::string>& texts, SourceMap& sources, 
     auto end = static_cast<std::uint32_t>(begin + text.size());
     std::size_t equal = text.find('=');
     Span span{file, begin, end};
-    if (equal == std::string::npos || !is_address(text.substr(0, equal))) {
+    if (first_invalid_utf8(text) != std::string_view::npos) {
+      diagnostics.error("E0107", {file, begin, begin}, "this override is not UTF-8 text");
+    } else if (equal == std::string::npos || !is_address(text.substr(0, equal))) {
       diagnostics.error("E0216", span, "an override has the form `address=value`")
           .help("e.g. `-s steps=500`, `-s traj.temperature=0.8`, `-s 'gpus=gpu[0..4]'`");
     } else {

@@ -29,6 +29,8 @@ class Overrides {
 
   // The override of this address, or null; marks it used. `describe` tells what the address is for.
   const Override* take(const std::string& address, const std::string& what);
+  // Says more about an address that was taken.
+  void describe(const std::string& address, const std::string& what) { offered_[address] = what; }
   // Parses the value as an expression; null where it cannot be read (reported).
   const ast::Expr* value(const Override& of, const SourceMap& sources, Diagnostics& diagnostics);
 

@@ -138,6 +138,13 @@ class Reader {
   Evaluator& evaluator_;
 };
 
+// "int, 2 to 64, now 8"
+std::string summary_of(const Param& param) {
+  std::string text = param_type_name(param.type);
+  if (param.lo && param.hi) text += ", " + double_text(*param.lo) + " to " + double_text(*param.hi);
+  return text + (param.value.is_null() ? "" : ", now " + to_text(param.value));
+}
+
 }  // namespace
 
 const char* param_type_name(ParamType type) {
@@ -162,6 +169,7 @@ Param resolve_param(const ast::ParamDecl& declaration, Span span, const std::str
   if (declaration.domain) reader.domain(*declaration.domain);
   std::optional<Value> declared = reader.value(declaration.value);
   if (declared && reader.in_domain(*declared, declaration.value.span)) param.declared = param.value = *declared;
+  overrides.describe(address, summary_of(param));
   if (given == nullptr) return param;
 
   param.origin = Origin::command_line;

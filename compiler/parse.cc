@@ -131,6 +131,7 @@ class LineRecovery final : public antlr4::DefaultErrorStrategy {
     const antlr4::atn::ATN& atn = parser->getATN();
     const antlr4::misc::IntervalSet& first = atn.nextTokens(atn.ruleToStartState[item]);
     if (first.contains(type)) return true;
+    endErrorCondition(parser);  // a new line is a new mistake
     record(parser, stream->LT(ahead)->getTokenIndex(), first);
     return false;
   }

@@ -18,7 +18,7 @@ ast::File parse_file(FileId file, const SourceMap& sources, Diagnostics& diagnos
 // The value of one override, a part of the command line's text: an expression, `gpu[0..4]`, `64 seqs`.
 std::optional<ast::Expr> parse_value(Span span, const SourceMap& sources, Diagnostics& diagnostics);
 
-// The text cut into tokens, for the formatter: comments and newlines are there, white space is not.
+// The text cut into tokens: comments and newlines are there, white space is not. None where it is not UTF-8.
 enum class TokenKind { word, number, string, symbol, newline, comment, bad };
 struct Token {
   TokenKind kind = TokenKind::bad;

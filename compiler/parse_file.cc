@@ -148,6 +148,7 @@ std::optional<ast::Expr> parse_value(Span span, const SourceMap& sources, Diagno
 
 std::vector<Token> tokenize(std::string_view text) {
   std::vector<Token> tokens;
+  if (first_invalid_utf8(text) != std::string_view::npos) return tokens;
   for (const Lexeme& lexeme : lex(text)) {
     if (lexeme.type == Terminal::space || lexeme.type == Terminal::end) continue;
     tokens.push_back({kind_of(lexeme.type), lexeme.begin, lexeme.end});

@@ -1,3 +1,4 @@
+// How rewards of a batch become advantages.
 #include "nodes/advantage_node.h"
 
 #include <ATen/ATen.h>
@@ -38,19 +39,6 @@ algo::Groups groups_of(const BatchDescriptor& batch) {
   return groups;
 }
 
-double share_of_uniform_groups(const BatchDescriptor& batch, const std::vector<float>& scores) {
-  std::int64_t groups = 0;
-  std::int64_t uniform = 0;
-  for (std::size_t begin = 0; begin < batch.size(); ++groups) {
-    std::size_t end = begin;
-    bool equal = true;
-    for (; end < batch.size() && batch.group[end] == batch.group[begin]; ++end) equal &= scores[end] == scores[begin];
-    uniform += equal ? 1 : 0;
-    begin = end;
-  }
-  return groups == 0 ? 0 : static_cast<double>(uniform) / static_cast<double>(groups);
-}
-
 enum class Estimator { grpo, dr_grpo, rloo };
 
 Estimator estimator_of(const Attributes& settings) {
@@ -81,7 +69,6 @@ class AdvantageNode final : public Node {
     const at::Tensor advantage = estimate(score, groups_of(*reward.batch)).contiguous();
     const float* data = advantage.const_data_ptr<float>();
     TaskResult result;
-    result.metrics = {{"frac_reward_zero_std", share_of_uniform_groups(*reward.batch, scores)}};
     result.outputs = {
         std::make_shared<Numbers>(Kind::adv, reward.batch, false, std::vector<float>(data, data + advantage.numel()))};
     return result;

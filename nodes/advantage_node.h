@@ -8,8 +8,7 @@
 
 namespace rlflow {
 
-// Outputs adv[B]; metric frac_reward_zero_std, the share of prompts whose responses all have one reward, so that they
-// teach nothing. Throws NumericsError if a reward is not finite.
+// Outputs adv[B]. Throws NumericsError if a reward is not finite.
 std::unique_ptr<Node> make_advantage_node(const Plan& plan, NodeId node);
 
 }  // namespace rlflow

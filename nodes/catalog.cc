@@ -1,3 +1,4 @@
+// The list of node kinds that have code.
 #include "nodes/catalog.h"
 
 #include "nodes/advantage_node.h"

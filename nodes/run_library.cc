@@ -1,3 +1,4 @@
+// How the engine gets nodes, models and payloads made, and what it records of this build.
 #include "nodes/run_library.h"
 
 #include <ATen/ATen.h>

@@ -62,13 +62,6 @@ class RowReader {
   RowOrder order_;
 };
 
-// The prompt as a model reads it: bos first, where the tokenizer has one.
-std::vector<std::int32_t> prompt_ids(const Tokenizer& tokenizer, const std::string& prompt) {
-  std::vector<std::int32_t> ids = tokenizer.encode(prompt);
-  if (tokenizer.bos() >= 0) ids.insert(ids.begin(), tokenizer.bos());
-  return ids;
-}
-
 class TakeNode final : public Node {
  public:
   TakeNode(const Plan& plan, const PlanNode& node) : reader_(plan, node), tokenizer_(tokenizer_of(plan, node)) {}
@@ -76,7 +69,7 @@ class TakeNode final : public Node {
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
     auto prompts = std::make_shared<Prompts>();
     auto cursor = reader_.read(inputs, context, [&](std::int64_t index, DataRow row) {
-      prompts->tokens.push_row(prompt_ids(tokenizer_, row.prompt));
+      prompts->tokens.push_row(tokenizer_.encode_prompt(row.prompt));
       prompts->source_row.push_back(index);
       prompts->text.push_back(std::move(row.prompt));
       prompts->answer.push_back(std::move(row.answer));
@@ -102,7 +95,7 @@ class TakeExamplesNode final : public Node {
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
     auto examples = std::make_shared<Examples>();
     auto cursor = reader_.read(inputs, context, [&](std::int64_t index, const DataRow& row) {
-      std::vector<std::int32_t> ids = prompt_ids(tokenizer_, row.prompt);
+      std::vector<std::int32_t> ids = tokenizer_.encode_prompt(row.prompt);
       const std::size_t prompt_length = ids.size();
       const std::vector<std::int32_t> response = tokenizer_.encode(row.response);
       ids.insert(ids.end(), response.begin(), response.end());

@@ -28,7 +28,8 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 class PlainConsole final : public Console {
  public:
-  PlainConsole(const Plan& plan, const Session& session) : plan_(plan), session_(session), view_(new_view(plan)) {}
+  PlainConsole(const Plan& plan, const Session& session, std::string reference)
+      : plan_(plan), session_(session), reference_(std::move(reference)), view_(new_view(plan)) {}
 
   void on_event(const RunEvent& event) override {
     apply(view_, event);
@@ -38,7 +39,7 @@ class PlainConsole final : public Console {
 
   void finish(const Outcome& outcome) override {
     if (view_.run_dir.empty()) return;
-    for (const std::string& line : closing_lines(view_, plan_, outcome, session_.invoked_as, seconds_since(start_))) {
+    for (const std::string& line : closing_lines(view_, plan_, outcome, {session_.invoked_as, reference_}, seconds_since(start_))) {
       put(line + "\n");
     }
   }
@@ -46,6 +47,7 @@ class PlainConsole final : public Console {
  private:
   const Plan& plan_;
   const Session& session_;
+  std::string reference_;
   RunView view_;
   Clock::time_point start_ = Clock::now();
 };
@@ -53,7 +55,8 @@ class PlainConsole final : public Console {
 // Draws its block over itself. The width is asked anew each time, so a resize needs no signal.
 class LiveConsole final : public Console {
  public:
-  LiveConsole(const Plan& plan, const Session& session) : plan_(plan), session_(session), view_(new_view(plan)) {}
+  LiveConsole(const Plan& plan, const Session& session, std::string reference)
+      : plan_(plan), session_(session), reference_(std::move(reference)), view_(new_view(plan)) {}
 
   void on_event(const RunEvent& event) override {
     apply(view_, event);
@@ -66,7 +69,7 @@ class LiveConsole final : public Console {
     draw();
     for (const std::string& warning : view_.warnings) put("warning: " + printable(warning) + "\n");
     if (view_.run_dir.empty()) return;
-    for (const std::string& line : closing_lines(view_, plan_, outcome, session_.invoked_as, seconds_since(start_))) {
+    for (const std::string& line : closing_lines(view_, plan_, outcome, {session_.invoked_as, reference_}, seconds_since(start_))) {
       put(line + "\n");
     }
   }
@@ -89,6 +92,7 @@ class LiveConsole final : public Console {
 
   const Plan& plan_;
   const Session& session_;
+  std::string reference_;
   RunView view_;
   std::size_t lines_ = 0;
   Clock::time_point drawn_{};
@@ -153,10 +157,10 @@ ConsoleForm console_form(bool plain, bool json, const Session& session) {
   return plain || session.quiet || !terminal_of(STDOUT_FILENO, session).is_terminal ? ConsoleForm::plain : ConsoleForm::live;
 }
 
-std::unique_ptr<Console> make_console(ConsoleForm form, const Plan& plan, const Session& session) {
+std::unique_ptr<Console> make_console(ConsoleForm form, const Plan& plan, const Session& session, const std::string& reference) {
   switch (form) {
-    case ConsoleForm::plain: return std::make_unique<PlainConsole>(plan, session);
-    case ConsoleForm::live: return std::make_unique<LiveConsole>(plan, session);
+    case ConsoleForm::plain: return std::make_unique<PlainConsole>(plan, session, reference);
+    case ConsoleForm::live: return std::make_unique<LiveConsole>(plan, session, reference);
     case ConsoleForm::json: return std::make_unique<JsonConsole>(plan);
   }
   return nullptr;

@@ -176,8 +176,7 @@ std::vector<std::string> live_lines(const RunView& view, const Terminal& termina
 }
 
 std::vector<std::string> closing_lines(const RunView& view, const Plan& plan, const Outcome& outcome,
-                                       const std::string& invoked_as, double seconds) {
-  std::string name = view.run_dir.substr(view.run_dir.find_last_of('/') + 1);
+                                       const NextCommands& next, double seconds) {
   std::vector<std::string> lines = {outcome_line(view, outcome, seconds)};
   if (view.accuracy.values.size() > 1) {
     lines.push_back("        accuracy " + number_text(view.accuracy.values.front()) + " at first, " +
@@ -185,14 +184,14 @@ std::vector<std::string> closing_lines(const RunView& view, const Plan& plan, co
   }
   lines.push_back("run     " + view.run_dir);
   if (outcome.code != ExitCode::yes) {
-    lines.push_back("next    " + invoked_as + " resume " + name);
+    lines.push_back("next    " + next.program + " resume " + next.run);
     return lines;
   }
-  lines.push_back("next    " + invoked_as + " show " + name);
+  lines.push_back("next    " + next.program + " show " + next.run);
   for (const PlanNode& node : plan.nodes) {
     if (node.op != "update") continue;
-    lines.push_back("        " + invoked_as + " replay " + name + " --task " + node.name + ":" + std::to_string(view.committed));
-    lines.push_back("        " + invoked_as + " export " + name + " --model " + plan.models[node.model.index()].name +
+    lines.push_back("        " + next.program + " replay " + next.run + " --task " + node.name + ":" + std::to_string(view.committed));
+    lines.push_back("        " + next.program + " export " + next.run + " --model " + plan.models[node.model.index()].name +
                     " -o " + plan.models[node.model.index()].name + "-" + std::to_string(view.committed));
     break;
   }

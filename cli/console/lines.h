@@ -15,9 +15,15 @@ std::string plain_line(const RunView& view, const RunEvent& event, const Plan& p
 // The block that is drawn over and over on a terminal; no line is wider than the terminal.
 std::vector<std::string> live_lines(const RunView& view, const Terminal& terminal);
 
+// The words with which a person goes on: the program as it was called, and the run as it will be found.
+struct NextCommands {
+  std::string program;
+  std::string run;
+};
+
 // What the end says: how far it came, where the run is, what to type next.
 std::vector<std::string> closing_lines(const RunView& view, const Plan& plan, const Outcome& outcome,
-                                       const std::string& invoked_as, double seconds);
+                                       const NextCommands& next, double seconds);
 
 // The last `width` values as bars of eight heights, scaled to their own range; ASCII without Unicode.
 std::string sparkline(const std::vector<double>& values, std::size_t width, bool unicode);

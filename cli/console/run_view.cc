@@ -28,16 +28,22 @@ void start_task(NodeView& node, const RunEvent& event) {
   node.done = node.total = 0;
 }
 
+bool is_evaluation(const RunView& view, const std::string& metric) {
+  for (const NodeView& node : view.nodes) {
+    if (node.scheduled && metric.starts_with(node.name + ".")) return true;
+  }
+  return false;
+}
+
 void commit_step(RunView& view, const RunEvent& event) {
   view.committed = event.step;
   view.doing.clear();
   view.latest.clear();
   for (const Metric& metric : event.metrics) {
+    if (is_evaluation(view, metric.name)) continue;
     view.latest[metric.name] = metric.value;
     if (ends_with_metric(metric.name, "reward/mean")) push(view.reward, event.step, metric.value);
-    if (ends_with_metric(metric.name, "response_length/mean") && view.length.step != event.step) {
-      push(view.length, event.step, metric.value);
-    }
+    if (ends_with_metric(metric.name, "response_length/mean")) push(view.length, event.step, metric.value);
   }
   if (view.step_milliseconds.size() == RunView::kStepsTimed) view.step_milliseconds.erase(view.step_milliseconds.begin());
   view.step_milliseconds.push_back(event.milliseconds);
@@ -52,6 +58,7 @@ RunView new_view(const Plan& plan) {
   for (const PlanNode& node : plan.nodes) {
     NodeView entry;
     entry.name = node.name;
+    entry.scheduled = node.schedule.has_value();
     view.nodes.push_back(entry);
   }
   return view;

@@ -14,6 +14,7 @@ namespace rlflow {
 
 struct NodeView {
   std::string name;
+  bool scheduled = false;  // of an `every` block: its metrics are evaluations, not those of the step
   enum class State { waiting, running, done } state = State::waiting;
   Step step = 0;
   std::int64_t done = 0;   // progress of a running task in its own unit; total 0: not told
@@ -36,7 +37,7 @@ struct RunView {
   Step total = 0;
   std::vector<NodeView> nodes;
   Curve reward, length, accuracy;
-  std::map<std::string, double> latest;  // "<node>.<metric>" of the newest committed step
+  std::map<std::string, double> latest;  // "<node>.<metric>" of the newest committed step, evaluations left out
   std::optional<Sample> sample;
   std::vector<double> step_milliseconds; // the newest steps, at most kStepsTimed
   std::vector<std::string> warnings;

@@ -1,3 +1,4 @@
+// How each aggregation weighs a token.
 #include "nodes/algo/aggregate.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// How the entropy of a distribution is taken from its logits.
 #include "nodes/algo/entropy.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// How a response is compared with the others of its prompt.
 #include "nodes/algo/group_advantage.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// How the KL divergence is estimated from two log-probabilities.
 #include "nodes/algo/kl.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// How masked means and whitening are taken.
 #include "nodes/algo/masked.h"
 
 #include <ATen/ATen.h>

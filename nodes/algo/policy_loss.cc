@@ -1,3 +1,4 @@
+// How a policy is charged for a token.
 #include "nodes/algo/policy_loss.h"
 
 #include <ATen/ATen.h>

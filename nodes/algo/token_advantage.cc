@@ -1,3 +1,4 @@
+// How rewards are shared out over the tokens before them.
 #include "nodes/algo/token_advantage.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// How a critic is charged for a token.
 #include "nodes/algo/value_loss.h"
 
 #include <ATen/ATen.h>

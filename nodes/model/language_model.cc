@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "nodes/format/file.h"
+#include "nodes/format/json.h"
 #include "nodes/model/tensor_file.h"
 #include "nodes/model/weights_digest.h"
 #include "runtime/contract/check.h"
@@ -192,16 +193,31 @@ std::unique_ptr<ModelInstance> LanguageModel::copy_for_replica(std::string_view 
   return std::unique_ptr<ModelInstance>(new LanguageModel(*this, std::move(copy)));
 }
 
+// The configuration of the source folder, whose dtype may not be that of the exported weights.
+std::string LanguageModel::exported_config() const {
+  nlohmann::json config = parse_json(config_->json, "config.json");
+  bool changed = false;
+  for (const char* key : {"torch_dtype", "dtype"}) {
+    if (!config.contains(key) || config[key] == "float32") continue;
+    config[key] = "float32";
+    changed = true;
+  }
+  return changed ? config.dump(2) + "\n" : config_->json;
+}
+
 void LanguageModel::export_folder(const std::filesystem::path& folder) const {
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename().string();
-    const bool described = name == "config.json" || name == "generation_config.json" ||
-                           name == "special_tokens_map.json" || name.starts_with("tokenizer");
+    const bool described =
+        name == "generation_config.json" || name == "special_tokens_map.json" || name.starts_with("tokenizer");
     if (entry.is_regular_file() && described) std::filesystem::copy_file(entry.path(), folder / name);
   }
-  FileSink sink(folder / "model.safetensors");
-  save(kParametersPart, sink);
-  sink.close();
+  FileSink config(folder / "config.json"), weights(folder / "model.safetensors");
+  const std::string text = exported_config();
+  config.write(std::as_bytes(std::span(text)));
+  config.close();
+  save(kParametersPart, weights);
+  weights.close();
 }
 
 std::string LanguageModel::first_difference(std::span<const std::byte> bytes) const {

@@ -49,6 +49,7 @@ class LanguageModel final : public ModelInstance {
  private:
   LanguageModel(std::filesystem::path folder, ModelConfig config, std::int32_t threads);
   LanguageModel(const LanguageModel& model, at::Tensor parameters);
+  std::string exported_config() const;
 
   // Shared with replicas: never changed after construction.
   std::shared_ptr<const ModelConfig> config_;

@@ -97,40 +97,48 @@ bool DecodeLane::extend(const LaneInput& input, std::size_t i, const float* z, s
   return !response.ended && static_cast<std::int64_t>(response.tokens.size()) < settings.max_new;
 }
 
-// Feeds the newest token of every live response, which stands at `length` of it; leaves logits_ f32[live, vocabulary].
-void DecodeLane::decode(const LaneInput& input, std::int64_t length) {
+// Embeds the newest token of every live response, which stands at `length` of it.
+void DecodeLane::embed(const LaneInput& input, std::int64_t length) {
   const TransformerView& model = input.model;
   const ModelConfig& config = model.config;
   const auto count = static_cast<std::int64_t>(live_.size());
-  const std::int64_t hidden = config.hidden_size, inner = config.intermediate_size;
-  const std::int64_t projected = ProjectionColumns(config).width;
-  const auto eps = static_cast<float>(config.rms_norm_eps);
   for (auto [buffer, width] :
-       {std::pair(&hidden_, hidden), std::pair(&normed_, hidden), std::pair(&projections_, projected),
-        std::pair(&attended_, config.query_size()), std::pair(&gate_up_, 2 * inner), std::pair(&wide_, inner)}) {
+       {std::pair(&hidden_, config.hidden_size), std::pair(&normed_, config.hidden_size),
+        std::pair(&projections_, ProjectionColumns(config).width), std::pair(&attended_, config.query_size()),
+        std::pair(&gate_up_, 2 * config.intermediate_size), std::pair(&wide_, config.intermediate_size)}) {
     grow(*buffer, count * width);
   }
   positions_.clear();
   for (std::size_t i = 0; i < live_.size(); ++i) {
     const std::size_t prompt_length = input.prompts[static_cast<std::size_t>(live_[i].prompt)].size();
     positions_.push_back(static_cast<std::int32_t>(prompt_length) + static_cast<std::int32_t>(length));
-    std::copy_n(model.parameters + model.layout.embedding + live_[i].token * hidden, hidden,
-                hidden_.data() + static_cast<std::int64_t>(i) * hidden);
+    std::copy_n(model.parameters + model.layout.embedding + live_[i].token * config.hidden_size, config.hidden_size,
+                hidden_.data() + static_cast<std::int64_t>(i) * config.hidden_size);
   }
+}
+
+// Feeds the newest token of every live response; leaves logits_ f32[live, vocabulary].
+void DecodeLane::decode(const LaneInput& input, std::int64_t length) {
+  const TransformerView& model = input.model;
+  const ModelConfig& config = model.config;
+  const auto count = static_cast<std::int64_t>(live_.size());
+  const auto eps = static_cast<float>(config.rms_norm_eps);
+  embed(input, length);
   for (std::int64_t i = 0; i < config.layers; ++i) {
     const LayerOffsets& offsets = model.layout.layers[static_cast<std::size_t>(i)];
     const ForwardPanels::Layer& panels = model.panels.layer(i);
-    cpu::kernels().rms_norm(hidden_.data(), model.parameters + offsets.attention_norm, count, hidden, eps,
+    cpu::kernels().rms_norm(hidden_.data(), model.parameters + offsets.attention_norm, count, config.hidden_size, eps,
                             normed_.data(), nullptr);
     linear(model.panels, panels.query_key_value, normed_.data(), count, projections_.data(), false);
-    cpu::kernels().rope(projections_.data(), projected, positions_.data(), count, config.heads + config.kv_heads,
-                        config.head_dim, model.rotary.cos.data(), model.rotary.sin.data(), 1.0f);
+    cpu::kernels().rope(projections_.data(), ProjectionColumns(config).width, positions_.data(), count,
+                        config.heads + config.kv_heads, config.head_dim, model.rotary.cos.data(),
+                        model.rotary.sin.data(), 1.0f);
     attend(input, i, length);
     linear(model.panels, panels.output, attended_.data(), count, hidden_.data(), true);
-    cpu::kernels().rms_norm(hidden_.data(), model.parameters + offsets.mlp_norm, count, hidden, eps, normed_.data(),
-                            nullptr);
+    cpu::kernels().rms_norm(hidden_.data(), model.parameters + offsets.mlp_norm, count, config.hidden_size, eps,
+                            normed_.data(), nullptr);
     linear(model.panels, panels.gate_up, normed_.data(), count, gate_up_.data(), false);
-    cpu::kernels().swiglu(gate_up_.data(), count, inner, wide_.data());
+    cpu::kernels().swiglu(gate_up_.data(), count, config.intermediate_size, wide_.data());
     linear(model.panels, panels.down, wide_.data(), count, hidden_.data(), true);
   }
   logits(model, hidden_.data(), count, normed_.data(), nullptr, logits_.data());

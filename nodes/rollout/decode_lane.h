@@ -35,6 +35,7 @@ class DecodeLane {
   };
 
   void prefill(const LaneInput& input);
+  void embed(const LaneInput& input, std::int64_t length);
   void decode(const LaneInput& input, std::int64_t length);
   void attend(const LaneInput& input, std::int64_t layer, std::int64_t length);
   // Draws the next token of live response `i` from `z`; false when it is finished.

@@ -1,3 +1,4 @@
+// How the tables are joined into one catalog.
 #include "nodes/signatures/catalog.h"
 
 #include <iterator>

@@ -1,3 +1,4 @@
+// How defaults are put into a table.
 #include "nodes/signatures/setting.h"
 
 namespace rlflow::signatures {

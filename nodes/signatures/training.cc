@@ -5,12 +5,11 @@
 namespace rlflow::signatures {
 namespace {
 
-SettingSpec aggregate() {
-  return with_default(
-      word("aggregate",
-           {"token_mean", "token_sum", "seq_mean_token_sum", "seq_mean_token_mean", "seq_mean_token_sum_norm"},
-           "how token losses become one number"),
-      "token_mean");
+// Responses have a longest length to divide by, examples have none.
+SettingSpec aggregate(bool of_responses) {
+  std::vector<std::string> words = {"token_mean", "token_sum", "seq_mean_token_sum", "seq_mean_token_mean"};
+  if (of_responses) words.push_back("seq_mean_token_sum_norm");
+  return with_default(word("aggregate", std::move(words), "how token losses become one number"), "token_mean");
 }
 
 // How the batch is cut: what every update shares.
@@ -75,7 +74,7 @@ NodeSignature update_policy() {
                             "estimator of the KL; …_plus: its value with the gradient of k2"),
                        "k3"),
           with_default(real("entropy", at_least(0), "weight of the entropy bonus"), 0.0),
-          aggregate(),
+          aggregate(true),
           off_policy(),
       },
       cutting());
@@ -92,7 +91,7 @@ NodeSignature update_critic() {
   };
   signature.settings =
       joined({with_default(word("loss", {"value"}, "the critic's loss"), "value"),
-              with_default(real("clip", above(0), "how far a value may move from its old one"), 0.2), aggregate()},
+              with_default(real("clip", above(0), "how far a value may move from its old one"), 0.2), aggregate(true)},
              cutting());
   signature.runs = false;
   return signature;
@@ -102,8 +101,9 @@ NodeSignature update_sft() {
   NodeSignature signature = update("update/sft", "imitates the responses of examples");
   signature.arguments = {with_head(argument("model", ArgumentRole::trainable, "the model"), {"lm"}),
                          edge("examples", Kind::examples, {"P"}, "prompts with responses")};
-  signature.settings = joined(
-      {with_default(word("loss", {"sft"}, "cross-entropy of the response tokens"), "sft"), aggregate()}, cutting());
+  signature.settings =
+      joined({with_default(word("loss", {"sft"}, "cross-entropy of the response tokens"), "sft"), aggregate(false)},
+             cutting());
   return signature;
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "runtime/contract/node_library.h"
 #include "runtime/contract/run_api.h"
 #include "runtime/engine/clock.h"
 #include "runtime/engine/pause_flag.h"

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "runtime/contract/node_library.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/executor.h"
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "runtime/contract/node_library.h"
 #include "runtime/contract/run_api.h"
 #include "runtime/engine/step_graph.h"
 #include "runtime/store/artifact_store.h"

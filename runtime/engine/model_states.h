@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "runtime/contract/node_library.h"
 #include "runtime/contract/run_api.h"
 #include "runtime/engine/executor.h"
 #include "runtime/engine/step_graph.h"

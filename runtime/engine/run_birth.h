@@ -1,6 +1,7 @@
 // How does a run come into being, and what of the last process is cleared away when it goes on?
 #pragma once
 
+#include "runtime/contract/node_library.h"
 #include "runtime/engine/model_states.h"
 #include "runtime/store/artifact_store.h"
 #include "runtime/store/task_store.h"

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/contract/node_library.h"
 #include "runtime/engine/event_bus.h"
 #include "runtime/engine/executor.h"
 #include "runtime/engine/model_states.h"

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/contract/node_library.h"
 #include "runtime/contract/run_api.h"
 #include "runtime/store/task_store.h"
 

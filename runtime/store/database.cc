@@ -86,6 +86,10 @@ struct Statement::Handle {
   std::filesystem::path file;
   int next = 1;
 
+  Handle(sqlite3* c, sqlite3_stmt* s, std::filesystem::path f) : connection(c), statement(s), file(std::move(f)) {}
+  Handle(const Handle&) = delete;  // it finalizes the statement
+  Handle& operator=(const Handle&) = delete;
+
   void check(int code, std::string_view doing) const {
     if (code != SQLITE_OK) fail(connection, code, file, doing);
   }
@@ -227,7 +231,7 @@ Statement Database::prepare(std::string_view sql) {
   int code =
       sqlite3_prepare_v2(connection_->handle, sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
   if (code != SQLITE_OK) fail(connection_->handle, code, file_, "read");
-  return Statement(std::make_unique<Statement::Handle>(Statement::Handle{connection_->handle, statement, file_}));
+  return Statement(std::make_unique<Statement::Handle>(connection_->handle, statement, file_));
 }
 
 std::int64_t Database::changes() const { return sqlite3_changes64(connection_->handle); }

@@ -58,10 +58,14 @@ int poll_timeout(const std::optional<Clock::time_point>& deadline) {
 
 void collect(pid_t child, const ProcessOptions& options, int out, int err, ProcessResult& result) {
   std::optional<Clock::time_point> deadline;
-  if (options.kill_after) deadline = Clock::now() + *options.kill_after;
+  bool armed = !options.kill_after;
   bool signalled = false;
   pollfd streams[2] = {{out, POLLIN, 0}, {err, POLLIN, 0}};
   while (streams[0].fd >= 0 || streams[1].fd >= 0) {
+    if (!armed && result.out.find(options.kill_when) != std::string::npos) {
+      deadline = Clock::now() + *options.kill_after;
+      armed = true;
+    }
     int ready = poll(streams, 2, poll_timeout(deadline));
     if (ready == 0) {
       kill(-child, SIGKILL);

@@ -23,8 +23,10 @@ struct ProcessOptions {
   std::string folder = ".";                    // working directory
   std::map<std::string, std::string> environment;  // added to this process's own
   std::string input;
-  // SIGKILL for the whole process group once this much time has passed, unless it ended before.
+  // SIGKILL for the whole process group once this much time has passed since the standard output held
+  // `kill_when` (empty: since the start), unless it ended before.
   std::optional<std::chrono::microseconds> kill_after;
+  std::string kill_when;
   // This signal, once, as soon as the standard output holds `signal_when`.
   std::optional<int> signal;
   std::string signal_when;

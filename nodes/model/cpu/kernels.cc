@@ -15,21 +15,29 @@ extern const Kernels kTable;
 }
 #endif
 
-const Kernels& kernels() {
-#ifdef __x86_64__
-  if (__builtin_cpu_supports("x86-64-v4")) return avx512::kTable;
-  if (__builtin_cpu_supports("x86-64-v3")) return avx2::kTable;
-#endif
-  return baseline::kTable;
-}
+namespace {
 
-const char* kernels_name() {
-  const Kernels* table = &kernels();
 #ifdef __x86_64__
-  if (table == &avx512::kTable) return "avx512";
-  if (table == &avx2::kTable) return "avx2";
-#endif
-  return table == &baseline::kTable ? "baseline" : "?";
+constexpr KernelTable kTables[] = {
+    {"avx512", &avx512::kTable}, {"avx2", &avx2::kTable}, {"baseline", &baseline::kTable}};
+
+// How many of the first tables need more than this processor has.
+std::size_t unsupported() {
+  if (__builtin_cpu_supports("x86-64-v4")) return 0;
+  return __builtin_cpu_supports("x86-64-v3") ? 1 : 2;
 }
+#else
+constexpr KernelTable kTables[] = {{"baseline", &baseline::kTable}};
+
+std::size_t unsupported() { return 0; }
+#endif
+
+}  // namespace
+
+std::span<const KernelTable> supported_kernels() { return std::span(kTables).subspan(unsupported()); }
+
+const Kernels& kernels() { return *supported_kernels().front().kernels; }
+
+const char* kernels_name() { return supported_kernels().front().name; }
 
 }  // namespace rlflow::cpu

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace rlflow::cpu {
 
@@ -112,9 +113,16 @@ struct Kernels {
   void (*add)(const float* x, std::int64_t count, float* y);  // y += x
 };
 
-// The best table for this processor. The tables for AVX2 and AVX-512 give equal bits; the one without fused
-// multiply-add does not.
-const Kernels& kernels();
+struct KernelTable {
+  const char* name;  // "avx512", "avx2" or "baseline"
+  const Kernels* kernels;
+};
+
+// Those that this processor can run, the best first. The tables for AVX2 and AVX-512 give equal bits; the one without
+// fused multiply-add does not.
+std::span<const KernelTable> supported_kernels();
+
+const Kernels& kernels();  // the best
 const char* kernels_name();
 
 }  // namespace rlflow::cpu

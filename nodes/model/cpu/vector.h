@@ -78,7 +78,7 @@ inline Vec exp(Vec x) {
   return choose(x < -87.3f, Vec{}, y);
 }
 
-// ln x of positive, normal x, about 1 ulp also near 1 (the constants of Cephes logf).
+// ln x of positive, normal x, about 1 ulp also near 1 (the constants of Cephes logf). +inf and NaN stay themselves.
 inline Vec log(Vec x) {
   Int bits;
   std::memcpy(&bits, &x, sizeof bits);
@@ -100,7 +100,7 @@ inline Vec log(Vec x) {
   y = y * m + -2.4999993993e-1f;
   y = y * m + 3.3333331174e-1f;
   y = y * m * z + e * -2.12194440e-4f - z * 0.5f;
-  return m + y + e * 0.693359375f;
+  return choose(x < __builtin_inff(), m + y + e * 0.693359375f, x);
 }
 
 }  // namespace

@@ -1,0 +1,55 @@
+// Does `run` refuse, before it makes anything, a program that cannot run?
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/cli/program_under_test.h"
+
+namespace rlflow::testing {
+namespace {
+
+TEST(RunVerb, AMissingModelFolderIsAnErrorAtItsPath) {
+  ScratchFolder folder("run-missing");
+  write_file(folder.path() + "/p.rlflow", kTinyProgram);
+  EXPECT_EQ(rlflow({"check", "p.rlflow"}, folder.path()).exit_code, 0);
+  ProcessResult result = rlflow({"run", "p.rlflow", "--runs-dir", "runs"}, folder.path());
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("error[E0603]: there is no model folder `models/tiny`\n --> p.rlflow:4:21\n"),
+            std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find(folder.path() + "/models/tiny"), std::string::npos)
+      << "the path that was tried is not told";
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/runs"));
+}
+
+TEST(RunVerb, AWrongProgramMakesNoRun) {
+  ScratchFolder folder("run-wrong");
+  write_file(folder.path() + "/p.rlflow", spoilt("n=2", "n=1"));
+  EXPECT_EQ(rlflow({"run", "p.rlflow", "--runs-dir", "runs"}, folder.path()).exit_code, 1);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/runs"));
+}
+
+TEST(RunVerb, AnUnreadableProgramExitsTwo) {
+  ScratchFolder folder("run-absent");
+  EXPECT_EQ(rlflow({"run", "absent.rlflow"}, folder.path()).exit_code, 2);
+}
+
+TEST(RunVerb, ANameWithASlashIsRefused) {
+  ScratchFolder folder("run-name");
+  write_file(folder.path() + "/p.rlflow", kTinyProgram);
+  ProcessResult result = rlflow({"run", "p.rlflow", "--name", "a/b"}, folder.path());
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find("slash"), std::string::npos) << result.err;
+}
+
+// The counterpart of the test that the other verbs map no torch: it would show here if the loader were silent.
+TEST(RunVerb, OpensTheRunLibrary) {
+  ScratchFolder folder("run-maps");
+  write_file(folder.path() + "/p.rlflow", kTinyProgram);
+  ProcessResult result = rlflow({"run", "p.rlflow"}, folder.path(), "", {{"LD_DEBUG", "files"}});
+  EXPECT_NE(result.err.find("librlflow_run"), std::string::npos);
+  EXPECT_NE(result.err.find("libtorch_cpu"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rlflow::testing

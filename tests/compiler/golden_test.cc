@@ -1,0 +1,67 @@
+// Does every wrong program get the right message at the right line, and nothing besides?
+#include <gtest/gtest.h>
+
+#include "compiler/diagnostic_codes.h"
+#include "tests/compiler/cases.h"
+
+namespace rlflow::testing {
+namespace {
+
+// What no small text can show: a file of more than 1 MiB, a file that is not there (see text_test.cc).
+const std::set<std::string> kShownElsewhere = {"E0108", "E0111"};
+
+TEST(Golden, EachCaseGivesExactlyItsMessages) {
+  const Catalog known = catalog();
+  for (const fs::path& path : case_files()) {
+    SCOPED_TRACE(path.filename().string());
+    Case test = read_case(path);
+    if (test.has_cluster) test.request.cluster = &test.cluster;
+    Analysis analysis = analyze(test.request, known);
+    std::vector<bool> met(test.expected.size());
+    for (const Diagnostic& diagnostic : analysis.diagnostics) {
+      std::string what =
+          std::string(diagnostic.level == Level::error ? "error" : "warning") + "[" + diagnostic.code + "]";
+      std::string place = place_of(diagnostic, analysis.sources);
+      bool found = false;
+      for (std::size_t i = 0; i < test.expected.size() && !found; ++i) {
+        const Expectation& e = test.expected[i];
+        found = !met[i] && e.level_and_code == what && e.place == place &&
+                diagnostic.message.find(e.text) != std::string::npos;
+        if (found) met[i] = true;
+      }
+      EXPECT_TRUE(found) << "not expected at " << place << ":\n" << render(diagnostic, analysis.sources);
+    }
+    for (std::size_t i = 0; i < test.expected.size(); ++i) {
+      const Expectation& e = test.expected[i];
+      EXPECT_TRUE(met[i]) << "missing: " << e.level_and_code << " " << e.place << ": " << e.text;
+    }
+  }
+}
+
+TEST(Golden, EveryCodeHasACase) {
+  std::set<std::string> shown = kShownElsewhere;
+  for (const fs::path& path : case_files()) {
+    for (const Expectation& e : read_case(path).expected) {
+      std::size_t bracket = e.level_and_code.find('[');
+      shown.insert(e.level_and_code.substr(bracket + 1, 5));
+    }
+  }
+  for (const CodeInfo& info : diagnostic_codes())
+    EXPECT_EQ(shown.count(std::string(info.code)), 1u) << info.code << " has no case";
+  for (const std::string& code : shown) EXPECT_NE(find_code(code), nullptr) << code << " is not in the table";
+}
+
+TEST(Golden, HeadlinesKeepTheHouseForm) {
+  const Catalog known = catalog();
+  for (const fs::path& path : case_files()) {
+    Case test = read_case(path);
+    if (test.has_cluster) test.request.cluster = &test.cluster;
+    for (const Diagnostic& diagnostic : analyze(test.request, known).diagnostics) {
+      EXPECT_LE(diagnostic.message.size(), 90u) << diagnostic.message;
+      EXPECT_NE(diagnostic.message.back(), '.') << diagnostic.message;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rlflow::testing

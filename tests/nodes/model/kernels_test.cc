@@ -1,0 +1,268 @@
+// Do the CPU kernels compute what they say, row by row?
+#include "nodes/model/cpu/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "runtime/contract/philox.h"
+
+namespace rlflow::cpu {
+namespace {
+
+std::vector<float> draw(std::size_t count, std::uint64_t seed) {
+  PhiloxStream stream(seed);
+  std::vector<float> values(count);
+  for (float& value : values) value = static_cast<float>(stream.normal());
+  return values;
+}
+
+// Against a plain double sum, for sizes around every tile edge.
+TEST(Product, AgreesWithThePlainSum) {
+  for (std::int64_t rows : {1, 3, 4, 5, 6, 11, 12, 13, 29}) {
+    for (std::int64_t columns : {1, 15, 16, 17, 40}) {
+      const std::int64_t depth = 37;
+      const std::vector<float> a = draw(static_cast<std::size_t>(rows * depth), 1);
+      const std::vector<float> b = draw(static_cast<std::size_t>(depth * columns), 2);
+      std::vector<float> c(static_cast<std::size_t>(rows * columns), 1.0f);
+      kernels().product({.rows = rows,
+                         .columns = columns,
+                         .depth = depth,
+                         .a = a.data(),
+                         .a_row = depth,
+                         .a_depth = 1,
+                         .b = b.data(),
+                         .b_depth = columns,
+                         .b_panel = kLanes,
+                         .b_padded = false,
+                         .c = c.data(),
+                         .c_row = columns,
+                         .add = true});
+      for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::int64_t j = 0; j < columns; ++j) {
+          double sum = 1;
+          for (std::int64_t t = 0; t < depth; ++t) {
+            sum += static_cast<double>(a[static_cast<std::size_t>(i * depth + t)]) *
+                   b[static_cast<std::size_t>(t * columns + j)];
+          }
+          ASSERT_NEAR(c[static_cast<std::size_t>(i * columns + j)], sum, 1e-4) << rows << "x" << columns;
+        }
+      }
+    }
+  }
+}
+
+TEST(Product, ARowDoesNotDependOnTheRowsBesideIt) {
+  const std::int64_t depth = 64, columns = 48;
+  const std::vector<float> a = draw(30 * 64, 3), b = draw(64 * 48, 4);
+  const auto product = [&](std::int64_t first, std::int64_t rows) {
+    std::vector<float> c(static_cast<std::size_t>(rows * columns));
+    kernels().product({.rows = rows,
+                       .columns = columns,
+                       .depth = depth,
+                       .a = a.data() + first * depth,
+                       .a_row = depth,
+                       .a_depth = 1,
+                       .b = b.data(),
+                       .b_depth = columns,
+                       .b_panel = kLanes,
+                       .b_padded = false,
+                       .c = c.data(),
+                       .c_row = columns,
+                       .add = false});
+    return c;
+  };
+  const std::vector<float> all = product(0, 30);
+  for (std::int64_t row = 0; row < 30; ++row) {
+    const std::vector<float> alone = product(row, 1);
+    for (std::int64_t j = 0; j < columns; ++j) {
+      ASSERT_EQ(alone[static_cast<std::size_t>(j)], all[static_cast<std::size_t>(row * columns + j)]);
+    }
+  }
+}
+
+TEST(TokenLogprob, AgreesWithDoubleAndIsNeverPositive) {
+  for (std::int64_t vocabulary : {2, 16, 20, 1000}) {
+    std::vector<float> z = draw(static_cast<std::size_t>(vocabulary), 5);
+    for (float& value : z) value *= 8;
+    const float inverse = 0.7f;
+    double mass = 0, weighted = 0;
+    for (float value : z) mass += std::exp(static_cast<double>(value) * inverse);
+    for (float value : z) {
+      const double p = std::exp(static_cast<double>(value) * inverse) / mass;
+      weighted -= p * std::log(p);
+    }
+    for (std::int32_t token = 0; token < vocabulary; ++token) {
+      const TokenTarget got = kernels().token_logprob(z.data(), vocabulary, inverse, token);
+      EXPECT_NEAR(got.logprob, static_cast<double>(z[static_cast<std::size_t>(token)]) * inverse - std::log(mass),
+                  1e-5);
+      EXPECT_LE(got.logprob, 0);
+      EXPECT_NEAR(got.entropy, weighted, 1e-5);
+    }
+  }
+}
+
+TEST(TokenLogprob, ACertainTokenHasLogprobAndEntropyZero) {
+  const float z[3] = {0, 1000, -std::numeric_limits<float>::infinity()};
+  const TokenTarget got = kernels().token_logprob(z, 3, 1, 1);
+  EXPECT_EQ(got.logprob, 0);
+  EXPECT_EQ(got.entropy, 0);
+}
+
+TEST(TokenLogprob, ANanReachesTheResult) {
+  const float z[3] = {0, std::numeric_limits<float>::quiet_NaN(), 1};
+  EXPECT_TRUE(std::isnan(kernels().token_logprob(z, 3, 1, 0).logprob));
+}
+
+TEST(TokenLogprob, TheGradientIsTheSlope) {
+  const std::vector<float> z = {0.5f, -1.0f, 2.0f, 0.1f};
+  const auto value = [&](std::size_t v, float by) {
+    std::vector<float> moved = z;
+    moved[v] += by;
+    const TokenTarget got = kernels().token_logprob(moved.data(), 4, 0.5f, 2);
+    return 3.0 * got.logprob + 5.0 * got.entropy;
+  };
+  std::vector<float> gradient = z;
+  kernels().token_logprob_backward(gradient.data(), 4, 0.5f, 2, 3, 5);
+  for (std::size_t v = 0; v < 4; ++v) {
+    EXPECT_NEAR(gradient[v], (value(v, 0.01f) - value(v, -0.01f)) / 0.02, 2e-3) << v;
+  }
+}
+
+// The definition of kernels.h with the standard library's logarithm.
+std::int32_t sampled(const std::vector<float>& z, float inverse, std::uint64_t key, std::uint32_t position) {
+  std::size_t best = 0;
+  double best_score = -std::numeric_limits<double>::infinity();
+  for (std::size_t v = 0; v < z.size(); ++v) {
+    const float u = open_unit(philox4x32({static_cast<std::uint32_t>(v / 4), position, 0, 0}, key)[v % 4]);
+    const double score = static_cast<double>(z[v]) * inverse - std::log(-std::log(static_cast<double>(u)));
+    if (score > best_score) {
+      best_score = score;
+      best = v;
+    }
+  }
+  return static_cast<std::int32_t>(best);
+}
+
+TEST(SampleToken, FollowsItsDefinition) {
+  const std::vector<float> z = draw(37, 6);
+  for (std::uint32_t position = 0; position < 200; ++position) {
+    EXPECT_EQ(kernels().sample_token(z.data(), 37, 1.3f, 42, position), sampled(z, 1.3f, 42, position)) << position;
+  }
+}
+
+TEST(SampleToken, DrawsWithTheProbabilitiesOfSoftmax) {
+  const std::vector<float> z = {std::log(0.6f), std::log(0.3f), std::log(0.1f)};
+  double counts[3] = {};
+  for (std::uint64_t key = 0; key < 20'000; ++key) {
+    counts[kernels().sample_token(z.data(), 3, 1, mix64(key), 0)] += 1.0 / 20'000;
+  }
+  EXPECT_NEAR(counts[0], 0.6, 0.015);  // 4 standard deviations
+  EXPECT_NEAR(counts[1], 0.3, 0.015);
+  EXPECT_NEAR(counts[2], 0.1, 0.01);
+}
+
+TEST(LikeliestToken, TiesGoToTheLowerId) {
+  const float z[4] = {1, 3, 3, 2};
+  EXPECT_EQ(kernels().likeliest_token(z, 4), 1);
+}
+
+// Every kernel once on drawn numbers, with sizes that are no multiples of 16: all outputs, one after another.
+class Everything {
+ public:
+  explicit Everything(const Kernels& kernels) : k_(kernels) {
+    rows_and_products();
+    attention();
+    tokens_and_optimizer();
+  }
+  std::vector<float> results;
+
+ private:
+  void keep(const std::vector<float>& values) { results.insert(results.end(), values.begin(), values.end()); }
+
+  void rows_and_products() {
+    const std::vector<float> x = draw(13 * 44, 1), weight = draw(44, 2), dy = draw(13 * 44, 3);
+    std::vector<float> y(13 * 44), scales(13), dx = draw(13 * 44, 4), dweight(44), gate_up = draw(13 * 88, 5);
+    k_.rms_norm(x.data(), weight.data(), 13, 44, 1e-5f, y.data(), scales.data());
+    keep(y);
+    k_.rms_norm_backward(x.data(), weight.data(), scales.data(), dy.data(), 13, 44, dx.data(), true, dweight.data());
+    keep(dx);
+    keep(dweight);
+    k_.swiglu(gate_up.data(), 13, 44, y.data());
+    keep(y);
+    k_.swiglu_backward(gate_up.data(), dy.data(), 13, 44);
+    keep(gate_up);
+    const std::vector<std::int32_t> positions = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 3};
+    const std::vector<float> cos = draw(4 * 11, 6), sin = draw(4 * 11, 7);
+    k_.rope(dx.data(), 44, positions.data(), 13, 2, 22, cos.data(), sin.data(), 1.0f);
+    keep(dx);
+    const std::vector<float> b = draw(44 * 44, 15);
+    k_.product({.rows = 13,
+                .columns = 44,
+                .depth = 44,
+                .a = x.data(),
+                .a_row = 44,
+                .a_depth = 1,
+                .b = b.data(),
+                .b_depth = 44,
+                .b_panel = kLanes,
+                .b_padded = false,
+                .c = y.data(),
+                .c_row = 44,
+                .add = true});
+    keep(y);
+  }
+
+  void attention() {
+    const std::vector<float> keys = draw(32 * 32, 8), values = draw(32 * 32, 9), q = draw(22, 10), dout = draw(22, 11);
+    std::vector<float> scores(64), dscores(64), out(22), dq(22), dkeys(32 * 32), dvalues(32 * 32);
+    const KeySpan span{keys.data(), values.data(), 32, 32, 19};
+    const Attention attention{span, span, 17, 22, 0.2f, scores.data()};
+    const float lse = k_.attend(attention, q.data(), out.data());
+    keep(out);
+    const SpanGradient gradient{keys.data(), values.data(), dkeys.data(), dvalues.data()};
+    k_.attend_backward(attention, {gradient, gradient, dscores.data()}, q.data(), out.data(), lse, dout.data(),
+                       dq.data());
+    keep({lse});
+    keep(dq);
+    keep(dkeys);
+    keep(dvalues);
+  }
+
+  void tokens_and_optimizer() {
+    std::vector<float> z = draw(37, 12), parameter = draw(50, 13), m(50), v(50), gradient = draw(50, 14);
+    const TokenTarget target = k_.token_logprob(z.data(), 37, 0.9f, 5);
+    keep({target.logprob, target.entropy, static_cast<float>(k_.sample_token(z.data(), 37, 0.9f, 3, 4))});
+    k_.token_logprob_backward(z.data(), 37, 0.9f, 5, 1.5f, 0.5f);
+    keep(z);
+    k_.adamw({0.01f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.5f, 0.1f, 0.2f}, 50, parameter.data(), gradient.data(), m.data(),
+             v.data());
+    keep(parameter);
+    keep({static_cast<float>(k_.sum_of_squares(gradient.data(), 50))});
+  }
+
+  const Kernels& k_;
+};
+
+TEST(InstructionSets, TablesWithFusedMultiplyAddGiveEqualBitsAndTheOtherIsNear) {
+  const std::vector<float> best = Everything(kernels()).results;
+  ASSERT_GT(best.size(), 5000u);
+  for (const KernelTable& table : supported_kernels()) {
+    const std::vector<float> other = Everything(*table.kernels).results;
+    ASSERT_EQ(other.size(), best.size());
+    const bool fused = std::string(table.name) != "baseline";
+    for (std::size_t i = 0; i < best.size(); ++i) {
+      if (fused) {
+        ASSERT_EQ(other[i], best[i]) << table.name << " " << i;
+      } else {
+        ASSERT_NEAR(other[i], best[i], 1e-4 * (1 + std::abs(best[i]))) << table.name << " " << i;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rlflow::cpu

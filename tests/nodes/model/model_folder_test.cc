@@ -1,0 +1,136 @@
+// Are tokenizers and configurations read as written, and refused by name where they ask for more?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "nodes/format/file.h"
+#include "nodes/format/json.h"
+#include "nodes/format/model_config.h"
+#include "nodes/format/tokenizer.h"
+
+namespace rlflow {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+using Json = nlohmann::json;
+
+const std::filesystem::path kTiny = std::filesystem::path(RLFLOW_SOURCE_DIR) / "models/tiny";
+
+Json tiny_tokenizer() { return Json::parse(read_text_file(kTiny / "tokenizer.json", 1 << 20)); }
+const std::string kTokenizerConfig = R"({"bos_token":"<bos>","eos_token":{"content":"<eos>"},"pad_token":"<pad>"})";
+
+TEST(Tokenizer, WritesTheTinyVocabulary) {
+  const Tokenizer tokenizer = read_tokenizer(kTiny);
+  EXPECT_EQ(tokenizer.vocabulary_size(), 20);
+  EXPECT_THAT(tokenizer.encode("12+ 9=<>-*"), ElementsAre(4, 5, 13, 19, 12, 16, 17, 18, 14, 15));
+  EXPECT_THAT(tokenizer.encode_prompt("1"), ElementsAre(1, 4));
+  EXPECT_EQ(tokenizer.bos(), 1);
+  EXPECT_EQ(tokenizer.eos(), 2);
+  EXPECT_EQ(tokenizer.pad(), 0);
+}
+
+TEST(Tokenizer, ReadsBackWhatItWrote) {
+  const Tokenizer tokenizer = read_tokenizer(kTiny);
+  const std::string text = "347+586=<7+6=13 4+8+1=13>933";
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode(text)), text);
+}
+
+TEST(Tokenizer, NamesOfSpecialTokensInTextAreOnlyCharacters) {
+  EXPECT_THAT([] { read_tokenizer(kTiny).encode("1<eos>"); },
+              ::testing::Throws<EncodeError>(::testing::Field(&EncodeError::byte, 2u)));
+}
+
+TEST(Tokenizer, AResponseLosesOnlyItsEndToken) {
+  const Tokenizer tokenizer = read_tokenizer(kTiny);
+  const std::vector<std::int32_t> ended = {4, 2}, cut = {4, 1}, inside = {2, 4, 2};
+  EXPECT_EQ(tokenizer.decode_response(ended), "1");
+  EXPECT_EQ(tokenizer.decode_response(cut), "1<bos>");
+  EXPECT_EQ(tokenizer.decode_response(inside), "<eos>1");
+}
+
+TEST(Tokenizer, RefusesByNameWhatItDoesNotUnderstand) {
+  const auto refused = [](const Json& json, const std::string& reason) {
+    EXPECT_THAT([&] { Tokenizer(json.dump(), kTokenizerConfig); }, ThrowsMessage<FormatError>(HasSubstr(reason)));
+  };
+  Json json = tiny_tokenizer();
+  json["model"]["type"] = "BPE";
+  refused(json, "model type \"BPE\"");
+  json = tiny_tokenizer();
+  json["normalizer"] = {{"type", "NFC"}};
+  refused(json, "normalizer");
+  json = tiny_tokenizer();
+  json["pre_tokenizer"]["pattern"]["Regex"] = "[0-9]+|.";
+  refused(json, "pattern");
+  json = tiny_tokenizer();
+  json["model"]["vocab"]["ab"] = 20;
+  refused(json, "several characters");
+  json = tiny_tokenizer();
+  json["model"]["vocab"]["9"] = 11;
+  refused(json, "given twice");
+  json = tiny_tokenizer();
+  json["novelty"] = 1;
+  refused(json, "\"novelty\"");
+  json = tiny_tokenizer();
+  json["added_tokens"][0]["special"] = false;
+  refused(json, "not special");
+}
+
+Json tiny_config() { return Json::parse(read_text_file(kTiny / "config.json", 1 << 20)); }
+
+TEST(ModelConfig, ReadsTheTinyModel) {
+  const ModelConfig config = read_model_config(kTiny);
+  EXPECT_EQ(config.layers, 4);
+  EXPECT_EQ(config.query_size(), 64);
+  EXPECT_EQ(config.kv_size(), 32);
+  EXPECT_EQ(config.rope_theta, 10'000.0);
+  EXPECT_TRUE(config.tie_word_embeddings);
+  EXPECT_THAT(config.end_ids, ElementsAre(2));
+}
+
+TEST(ModelConfig, ReadsRopeThetaWhereTransformers5PutsIt) {
+  Json json = tiny_config();
+  json.erase("rope_theta");
+  json["rope_parameters"] = {{"rope_theta", 500000.0}, {"rope_type", "default"}};
+  EXPECT_EQ(parse_model_config(json.dump()).rope_theta, 500'000.0);
+}
+
+TEST(ModelConfig, KeepsEveryEndId) {
+  Json json = tiny_config();
+  json["eos_token_id"] = {2, 0, 2};
+  EXPECT_THAT(parse_model_config(json.dump()).end_ids, ElementsAre(2, 0));
+}
+
+TEST(ModelConfig, RefusesByNameWhatItDoesNotImplement) {
+  const auto refused = [](const char* key, const Json& value, const std::string& reason) {
+    Json json = tiny_config();
+    json[key] = value;
+    EXPECT_THAT([&] { parse_model_config(json.dump()); }, ThrowsMessage<FormatError>(HasSubstr(reason))) << key;
+  };
+  refused("model_type", "mamba", "model_type is \"mamba\"");
+  refused("architectures", {"LlamaForSequenceClassification"}, "architectures");
+  refused("attention_bias", true, "attention_bias");
+  refused("hidden_act", "gelu", "hidden_act");
+  refused("rope_scaling", {{"type", "linear"}, {"factor", 2}}, "\"linear\"");
+  refused("num_hidden_layers", 0, "num_hidden_layers");
+  refused("hidden_size", 1e300, "hidden_size");
+  refused("vocab_size", -1, "vocab_size");
+  refused("num_key_value_heads", 3, "does not divide");
+  refused("head_dim", 15, "head_dim");
+  refused("rms_norm_eps", "small", "rms_norm_eps");
+  refused("eos_token_id", 20, "not in the vocabulary of 20");
+  refused("quantization_config", Json::object(), "quantization_config");
+  refused("torch_dtype", "int8", "torch_dtype");
+}
+
+TEST(StrictJson, RefusesDepthDuplicatesAndBadBytes) {
+  const std::string deep = std::string(100, '[') + std::string(100, ']');
+  EXPECT_THAT([&] { parse_json(deep, "x"); }, ThrowsMessage<FormatError>(HasSubstr("nested deeper than 64")));
+  EXPECT_THAT([] { parse_json(R"({"a":1,"a":2})", "x"); }, ThrowsMessage<FormatError>(HasSubstr("stands twice")));
+  EXPECT_THROW(parse_json("\"\xff\"", "x"), FormatError);
+  EXPECT_THROW(parse_json("1 2", "x"), FormatError);
+  EXPECT_NO_THROW(parse_json(R"([{"a":1},{"a":2}])", "x"));
+}
+
+}  // namespace
+}  // namespace rlflow

@@ -1,0 +1,314 @@
+// Do the nodes that use a model do what their settings say: rollout, logprob, update, evaluate?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "nodes/batches.h"
+#include "nodes/evaluate_node.h"
+#include "nodes/logprob_node.h"
+#include "nodes/model/language_model.h"
+#include "nodes/rollout_node.h"
+#include "nodes/update_loop.h"
+#include "nodes/update_policy_node.h"
+#include "nodes/update_sft_node.h"
+
+namespace rlflow {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+const std::filesystem::path kTiny = std::filesystem::path(RLFLOW_SOURCE_DIR) / "models/tiny";
+
+Attributes policy_settings() {
+  return {{"loss", Word{"ppo"}},      {"clip", 0.2},    {"kl", 0.0},
+          {"kl_kind", Word{"k3"}},    {"entropy", 0.0}, {"aggregate", Word{"token_mean"}},
+          {"epochs", std::int64_t{1}}};
+}
+
+// A plan with one group, one model and a rollout; tests add the node they ask about.
+class ModelNodes : public ::testing::Test {
+ protected:
+  ModelNodes() {
+    plan_.root = RLFLOW_SOURCE_DIR;
+    plan_.groups.push_back({});
+    plan_.groups[0].threads = 2;
+    PlanModel model;
+    model.path = "models/tiny";
+    model.group = GroupId(0);
+    plan_.models.push_back(model);
+    rollout_ = add("traj", {{"temperature", 0.9}, {"max_new", std::int64_t{10}}});
+    plan_.nodes.back().constants = {{"n", std::int64_t{3}}};
+    for (std::int32_t i = 0; i < 6; ++i) {
+      prompts_->tokens.push_row(std::vector<std::int32_t>{1, 3 + i, 13, 9 - i, 16});
+      prompts_->source_row.push_back(i);
+      prompts_->text.push_back("prompt");
+      prompts_->answer.push_back("answer");
+    }
+  }
+
+  NodeId add(const std::string& name, const Attributes& settings) {
+    PlanNode node;
+    node.name = name;
+    node.settings = settings;
+    node.group = GroupId(0);
+    node.model = ModelId(0);
+    node.tokenizer = ModelId(0);
+    node.inputs.resize(5);
+    node.inputs[1].node = NodeId(0);
+    plan_.nodes.push_back(node);
+    return NodeId(plan_.nodes.size() - 1);
+  }
+
+  static std::unique_ptr<LanguageModel> model(double learning_rate = 1e-2) {
+    auto result = LanguageModel::draw(kTiny, 1, 2);
+    AdamWSettings settings;
+    settings.schedule.peak = learning_rate;
+    result->attach_optimizer(settings);
+    return result;
+  }
+
+  static TaskResult run(Node& node, LanguageModel& model, std::vector<PayloadPtr> payloads, Version version = 0) {
+    TaskInputs inputs;
+    inputs.payloads = std::move(payloads);
+    inputs.model = &model;
+    TaskContext context;
+    context.step = 1;
+    context.version = version;
+    return node.run(inputs, context);
+  }
+
+  std::shared_ptr<const Rollouts> sample(LanguageModel& model) {
+    const TaskResult result = run(*make_rollout_node(plan_, rollout_), model, {nullptr, prompts_});
+    return std::dynamic_pointer_cast<const Rollouts>(result.outputs.at(0));
+  }
+
+  // Advantages −1, 0, 1 within each group; the last group has only zeros.
+  static PayloadPtr advantages(const Rollouts& traj) {
+    std::vector<float> values;
+    for (std::size_t i = 0; i < traj.batch->size(); ++i) {
+      values.push_back(traj.batch->group[i] == 5 ? 0.0f : static_cast<float>(i % 3) - 1);
+    }
+    return std::make_shared<Numbers>(Kind::adv, traj.batch, false, values);
+  }
+  static PayloadPtr shifted(const Rollouts& traj, float by) {
+    std::vector<float> values = traj.logprob;
+    for (float& value : values) value += by;
+    return std::make_shared<Numbers>(Kind::logp, traj.batch, true, values);
+  }
+
+  TaskResult update(const Attributes& settings, LanguageModel& model, const std::shared_ptr<const Rollouts>& traj,
+                    PayloadPtr old = nullptr, PayloadPtr ref = nullptr) {
+    const NodeId node = add("step", settings);
+    return run(*make_update_policy_node(plan_, node), model, {nullptr, traj, advantages(*traj), old, ref}, 1);
+  }
+
+  static double metric(const TaskResult& result, const std::string& name) {
+    for (const Metric& metric : result.metrics) {
+      if (metric.name == name) return metric.value;
+    }
+    ADD_FAILURE() << "no metric " << name;
+    return 0;
+  }
+
+  Plan plan_;
+  NodeId rollout_;
+  std::shared_ptr<Prompts> prompts_ = std::make_shared<Prompts>();
+};
+
+TEST_F(ModelNodes, ARolloutIsWholeAndRepeats) {
+  const auto policy = model();
+  const auto traj = sample(*policy), again = sample(*policy);
+  const BatchDescriptor& batch = *traj->batch;
+  ASSERT_EQ(batch.size(), 18u);
+  EXPECT_EQ(batch.group[4], 1);
+  EXPECT_EQ(batch.temperature, 0.9);
+  EXPECT_EQ(batch.tokens(), static_cast<std::int64_t>(traj->tokens.size()));
+  EXPECT_EQ(traj->prompts, prompts_);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const std::int32_t last = traj->tokens[static_cast<std::size_t>(batch.offsets[i + 1]) - 1];
+    EXPECT_EQ(batch.finish[i] == static_cast<std::uint8_t>(FinishReason::stop), last == 2);
+    EXPECT_LE(batch.length(i), 10);
+  }
+  EXPECT_EQ(traj->tokens, again->tokens);
+  EXPECT_EQ(traj->logprob, again->logprob);
+}
+
+TEST_F(ModelNodes, LogprobOfTheSamplingWeightsIsTheSampledOne) {
+  const auto policy = model();
+  const auto traj = sample(*policy);
+  const NodeId node = add("old", {{"micro", Quantity{40, Unit::tokens}}});
+  const TaskResult result = run(*make_logprob_node(plan_, node), *policy, {nullptr, traj});
+  const auto& numbers = dynamic_cast<const Numbers&>(*result.outputs.at(0));
+  EXPECT_EQ(numbers.kind(), Kind::logp);
+  EXPECT_EQ(numbers.data, traj->logprob);
+}
+
+TEST_F(ModelNodes, AnUpdateMovesTheWeightsTheSameWayEachTime) {
+  const auto one = model(), two = model();
+  const auto traj = sample(*one);
+  const std::string before = hex(one->weights_digest());
+  const TaskResult result = update(policy_settings(), *one, traj);
+  update(policy_settings(), *two, traj);
+  EXPECT_NE(hex(one->weights_digest()), before);
+  EXPECT_EQ(one->state_digest(), two->state_digest());
+  EXPECT_EQ(result.update->applied, 1);
+  EXPECT_EQ(result.update->planned, 1);
+  EXPECT_EQ(metric(result, "rollout_gap/max"), 0);
+  EXPECT_EQ(metric(result, "clipfrac"), 0);
+  EXPECT_EQ(metric(result, "lr"), 1e-2);
+  EXPECT_EQ(metric(result, "tokens"), static_cast<double>(traj->tokens.size()));
+}
+
+TEST_F(ModelNodes, TheGradientDoesNotDependOnMicroForAnyAggregate) {
+  const auto traj = sample(*model());
+  for (const char* aggregate :
+       {"token_mean", "token_sum", "seq_mean_token_sum", "seq_mean_token_mean", "seq_mean_token_sum_norm"}) {
+    Attributes settings = policy_settings();
+    settings["aggregate"] = Word{aggregate};
+    settings["kl"] = 0.1;
+    settings["entropy"] = 0.01;
+    settings["dual_clip"] = 3.0;
+    const auto whole_model = model(), cut_model = model();
+    const TaskResult whole = update(settings, *whole_model, traj, shifted(*traj, -0.1f), shifted(*traj, 0.3f));
+    settings["micro"] = Quantity{20, Unit::tokens};
+    const TaskResult cut = update(settings, *cut_model, traj, shifted(*traj, -0.1f), shifted(*traj, 0.3f));
+    for (const char* name : {"loss", "grad_norm", "kl", "entropy", "approx_kl"}) {
+      EXPECT_NEAR(metric(cut, name), metric(whole, name), 1e-5 * (1 + std::abs(metric(whole, name))))
+          << aggregate << name;
+    }
+    EXPECT_GT(metric(whole, "grad_norm"), 1e-3);
+  }
+}
+
+TEST_F(ModelNodes, ResponsesWithoutAdvantageAreLeftOutButCounted) {
+  const auto left_out = model(), computed = model();
+  const auto traj = sample(*left_out);
+  const TaskResult fast = update(policy_settings(), *left_out, traj);
+  Attributes settings = policy_settings();
+  settings["entropy"] = 1e-30;  // asks for every token, weighs nothing
+  const TaskResult full = update(settings, *computed, traj);
+  EXPECT_NEAR(metric(fast, "grad_norm"), metric(full, "grad_norm"), 1e-6);
+  EXPECT_NEAR(metric(fast, "loss"), metric(full, "loss"), 1e-6);
+  EXPECT_EQ(metric(fast, "tokens"), metric(full, "tokens"));
+}
+
+TEST_F(ModelNodes, ARatioBeyondTheClipTeachesNothing) {
+  const auto policy = model();
+  const auto traj = sample(*policy);
+  // ρ = e ≈ 2.7 for every token: clipped where A > 0 (a third of the responses), not where A < 0.
+  const TaskResult result = update(policy_settings(), *policy, traj, shifted(*traj, -1.0f));
+  double positive = 0;
+  for (std::size_t i = 0; i < traj->batch->size(); ++i) {
+    if (traj->batch->group[i] != 5 && i % 3 == 2) positive += static_cast<double>(traj->batch->length(i));
+  }
+  EXPECT_NEAR(metric(result, "clipfrac"), positive / static_cast<double>(traj->tokens.size()), 1e-9);
+}
+
+TEST_F(ModelNodes, SamplingThatDisagreesWithTrainingStopsTheUpdate) {
+  const auto policy = model();
+  auto traj = std::make_shared<Rollouts>(*sample(*policy));
+  traj->logprob[0] -= 0.01f;
+  const std::string before = hex(policy->weights_digest());
+  EXPECT_THAT(
+      [&] { update(policy_settings(), *policy, traj); },
+      ThrowsMessage<NumericsError>(HasSubstr("update `step`: log-probabilities of training and sampling differ")));
+  EXPECT_EQ(hex(policy->weights_digest()), before);
+  // Samples of other weights may differ.
+  traj->version = -3;
+  EXPECT_NO_THROW(update(policy_settings(), *policy, traj));
+}
+
+TEST_F(ModelNodes, ALossThatIsNotFiniteSkipsTheOptimizerStep) {
+  const auto policy = model();
+  const auto traj = sample(*policy);
+  const Digest before = policy->state_digest();
+  Attributes settings = policy_settings();
+  settings["kl"] = 0.1;
+  const TaskResult result =
+      update(settings, *policy, traj, nullptr, shifted(*traj, std::numeric_limits<float>::quiet_NaN()));
+  EXPECT_EQ(result.update->applied, 0);
+  EXPECT_EQ(result.update->planned, 1);
+  EXPECT_EQ(policy->state_digest(), before);
+}
+
+TEST_F(ModelNodes, EpochsAndMinibatchesAreOptimizerSteps) {
+  const auto policy = model(1e-4);
+  const auto traj = sample(*policy);
+  Attributes settings = policy_settings();
+  settings["epochs"] = std::int64_t{2};
+  settings["minibatch"] = Quantity{5, Unit::seqs};
+  const TaskResult result = update(settings, *policy, traj);
+  EXPECT_EQ(result.update->planned, 8);  // ⌈18/5⌉ · 2
+  EXPECT_EQ(policy->optimizer()->steps(), 8);
+}
+
+TEST(Minibatches, EachSequenceOnceAnEpoch) {
+  UpdateCut cut;
+  cut.minibatch = 4;
+  const auto first = minibatches(10, cut, 1, 1, 0);
+  ASSERT_EQ(first.size(), 3u);
+  EXPECT_EQ(first[2].size(), 2u);
+  std::vector<std::int64_t> seen;
+  for (const auto& part : first) seen.insert(seen.end(), part.begin(), part.end());
+  EXPECT_THAT(seen, ::testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+  EXPECT_EQ(first, minibatches(10, cut, 1, 1, 0));
+  EXPECT_NE(first, minibatches(10, cut, 1, 1, 1));
+  EXPECT_NE(first, minibatches(10, cut, 1, 2, 0));
+}
+
+TEST_F(ModelNodes, FineTuningLearnsItsExamples) {
+  const auto policy = model();
+  auto examples = std::make_shared<Examples>();
+  for (std::int32_t i = 0; i < 4; ++i) {
+    examples->tokens.push_row(std::vector<std::int32_t>{1, 3 + i, 16, 4 + i, 2});
+    for (std::uint8_t m : {0, 0, 0, 1, 1}) examples->loss_mask.push_back(m);
+    examples->source_row.push_back(i);
+  }
+  const NodeId id =
+      add("step", {{"loss", Word{"sft"}}, {"aggregate", Word{"token_mean"}}, {"epochs", std::int64_t{1}}});
+  const auto node = make_update_sft_node(plan_, id);
+  const double first = metric(run(*node, *policy, {nullptr, examples}, 1), "loss");
+  TaskResult last;
+  for (int i = 0; i < 60; ++i) last = run(*node, *policy, {nullptr, examples}, 1);
+  EXPECT_NEAR(first, std::log(20), 0.7);  // of 20 tokens each about as likely
+  EXPECT_LT(metric(last, "loss"), 0.05);
+  EXPECT_EQ(metric(last, "tokens"), 8);
+}
+
+TEST_F(ModelNodes, FineTuningRefusesAnAggregateThatNeedsMaxNew) {
+  const NodeId id = add("step", {{"aggregate", Word{"seq_mean_token_sum_norm"}}, {"epochs", std::int64_t{1}}});
+  EXPECT_THAT([&] { make_update_sft_node(plan_, id); }, ThrowsMessage<std::runtime_error>(HasSubstr("no max_new")));
+}
+
+TEST_F(ModelNodes, AnEvaluationAsksEveryRow) {
+  PlanData data;
+  data.name = "test";
+  data.source = "builtin";
+  data.argument = "addition";
+  data.settings = {{"digits", Range{2, 3}},    {"seed", std::int64_t{2}}, {"split", Word{"test"}},
+                   {"size", std::int64_t{20}}, {"worked", 0.25},          {"forget_carry", 0.8},
+                   {"shuffle", false}};
+  plan_.data.push_back(data);
+  PlanReward reward;
+  reward.name = "exact";
+  reward.source = "builtin";
+  reward.argument = "exact_answer";
+  plan_.rewards.push_back(reward);
+  const NodeId id = add("acc", {{"n", std::int64_t{2}}, {"temperature", 1.0}, {"max_new", std::int64_t{8}}});
+  plan_.nodes.back().data = DataId(0);
+  plan_.nodes.back().reward = RewardId(0);
+  const auto policy = model();
+  const TaskResult result = run(*make_evaluate_node(plan_, id), *policy, {nullptr});
+  EXPECT_EQ(result.samples.size(), 3u);
+  EXPECT_LT(metric(result, "accuracy"), 0.1);  // random weights do not add
+  EXPECT_LE(metric(result, "response_length/mean"), 8);
+  const auto& metrics = dynamic_cast<const Metrics&>(*result.outputs.at(0));
+  EXPECT_EQ(metrics.values.front().first, "accuracy");
+}
+
+}  // namespace
+}  // namespace rlflow
