@@ -26,8 +26,10 @@ void add_name(std::vector<std::string>& names, Id id, const std::vector<T>& list
 
 std::vector<std::string> declaration_names(const Pipeline& pipeline, const FlowNode& node) {
   std::vector<std::string> names;
-  if (node.replica.valid()) add_name(names, node.replica, pipeline.replicas);
-  else add_name(names, node.model, pipeline.models);
+  if (node.replica.valid())
+    add_name(names, node.replica, pipeline.replicas);
+  else
+    add_name(names, node.model, pipeline.models);
   for (ModelId model : node.models) {
     if (model != node.model) add_name(names, model, pipeline.models);
   }
@@ -38,10 +40,25 @@ std::vector<std::string> declaration_names(const Pipeline& pipeline, const FlowN
 
 // A constant is written by position where the signature allows it.
 std::string constant_text(const FlowNode& node, const std::string& name, const Value& value) {
-  const bool named = node.signature != nullptr &&
-                     std::any_of(node.signature->arguments.begin(), node.signature->arguments.end(),
-                                 [&](const ArgumentSpec& argument) { return argument.name == name && argument.named_only; });
+  const bool named =
+      node.signature != nullptr &&
+      std::any_of(node.signature->arguments.begin(), node.signature->arguments.end(),
+                  [&](const ArgumentSpec& argument) { return argument.name == name && argument.named_only; });
   return (named ? name + "=" : "") + to_text(value);
+}
+
+// Settings that change what a node means, in the order of its signature; of an unknown node all there are.
+std::vector<std::string> knob_names(const FlowNode& node) {
+  std::vector<std::string> names;
+  if (node.signature != nullptr) {
+    for (const SettingSpec& spec : node.signature->settings) {
+      if (spec.in_meaning) names.push_back(spec.name);
+    }
+    names.emplace_back("from");
+  } else {
+    for (const auto& [name, setting] : node.settings) names.push_back(name);
+  }
+  return names;
 }
 
 // "adamw, lr = 0.00015": the rate, or the schedule that makes it.
@@ -64,9 +81,12 @@ std::string call_text(const Pipeline& pipeline, const FlowNode& node) {
   return arguments.empty() ? text : text + ")";
 }
 
-std::vector<std::string> knob_texts(const Settings& settings) {
+std::vector<std::string> knob_texts(const FlowNode& node) {
   std::vector<std::string> lines;
-  for (const auto& [name, setting] : settings) {
+  for (const std::string& name : knob_names(node)) {
+    const auto found = node.settings.find(name);
+    if (found == node.settings.end()) continue;
+    const Setting& setting = found->second;
     if (setting.origin == Origin::fallback || setting.value.is_null()) continue;
     const bool* truth = setting.value.get<bool>();
     const bool bare = truth != nullptr && *truth;

@@ -16,15 +16,15 @@ enum class BoxShape {
 };
 
 struct DiagramBox {
-  std::string id;                       // unique; stable from run to run
+  std::string id;  // unique; stable from run to run
   BoxShape shape = BoxShape::node;
-  std::string title;                    // "traj"
-  std::string subtitle;                 // "rollout(sampler, n = 8)"
-  std::vector<std::string> knobs;       // one line each: "temperature = 1.0"
-  std::string tag;                      // "every 10 steps"; empty: runs each step
-  std::optional<std::size_t> cluster;   // index into Diagram::clusters
-  std::int32_t layer = 0;               // boxes of one layer stand on one rank, layers in rising order
-  bool broken = false;                  // a diagnostic stands on it
+  std::string title;                   // "traj"
+  std::string subtitle;                // "rollout(sampler, n = 8)"
+  std::vector<std::string> knobs;      // one line each: "temperature = 1.0"
+  std::string tag;                     // "every 10 steps"; empty: runs each step
+  std::optional<std::size_t> cluster;  // index into Diagram::clusters
+  std::int32_t layer = 0;              // boxes of one layer stand on one rank, layers in rising order
+  bool broken = false;                 // a diagnostic stands on it
 };
 
 enum class EdgeStyle {

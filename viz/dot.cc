@@ -1,6 +1,8 @@
 // How is a diagram written in Graphviz's language, laid out so that a person can read it?
-// What makes the layout readable: data edges alone decide the ranks (`constraint=false` on weight edges),
-// and each layer of the flow is one rank across clusters (`newrank=true`, `rank=same`).
+// What makes the layout readable: data edges alone decide the ranks (`constraint=false` on weight edges), each
+// layer of the flow is one rank across clusters (`newrank=true`, `rank=same`), a model is named right after the node
+// beside which it stands, and an invisible edge keeps a replica in one column with its model, so that the `sync`
+// edge and the edges to evaluations run straight.
 #include "viz/dot.h"
 
 #include <algorithm>
@@ -9,6 +11,12 @@
 
 namespace rlflow {
 namespace {
+
+// Points.
+constexpr int kTitleSize = 13;
+constexpr int kSubtitleSize = 11;
+constexpr int kKnobSize = 10;
+constexpr int kPointsPerInch = 72;
 
 // For attributes in double quotes.
 std::string quoted(const std::string& text) {
@@ -43,10 +51,32 @@ std::string font(const std::string& text, int points, const char* colour) {
 
 std::string box_label(const DiagramBox& box, const Palette& palette) {
   std::string label = "<<b>" + escaped(box.title) + "</b>";
-  if (!box.subtitle.empty()) label += "<br/>" + font(box.subtitle, 11, palette.text);
-  for (const std::string& knob : box.knobs) label += "<br/>" + font(knob, 10, palette.muted_text);
-  if (!box.tag.empty()) label += "<br/>" + font(box.tag, 10, palette.tag);
+  if (!box.subtitle.empty()) label += "<br/>" + font(box.subtitle, kSubtitleSize, palette.text);
+  for (const std::string& knob : box.knobs) label += "<br/>" + font(knob, kKnobSize, palette.muted_text);
+  if (!box.tag.empty()) label += "<br/>" + font(box.tag, kKnobSize, palette.tag);
   return label + ">";
+}
+
+std::size_t code_points(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+// In hundredths of an inch: room for the longest line in a font as wide as DejaVu Sans, which many systems show in
+// place of Helvetica. Graphviz alone would reserve what Arial needs, and for bold text no more.
+std::size_t box_width(const DiagramBox& box) {
+  constexpr std::size_t kBold = 60;  // hundredths of the font size that a letter takes
+  constexpr std::size_t kRegular = 54;
+  std::size_t widest = code_points(box.title) * kTitleSize * kBold;
+  widest = std::max(widest, code_points(box.subtitle) * kSubtitleSize * kRegular);
+  for (const std::string& knob : box.knobs) widest = std::max(widest, code_points(knob) * kKnobSize * kRegular);
+  widest = std::max(widest, code_points(box.tag) * kKnobSize * kRegular);
+  return widest / kPointsPerInch + 32;
+}
+
+std::string inches(std::size_t hundredths) {
+  const std::string rest = std::to_string(hundredths % 100);
+  return std::to_string(hundredths / 100) + "." + (rest.size() < 2 ? "0" : "") + rest;
 }
 
 bool writes_weights(const Diagram& diagram, std::size_t box) {
@@ -64,7 +94,7 @@ std::string box_attributes(const Diagram& diagram, std::size_t index, const Pale
   std::string style = is_node ? "rounded,filled" : "filled";
   if (box.shape == BoxShape::replica) style += ",dashed";
   std::string out = "label=" + box_label(box, palette);
-  out += ", shape=" + std::string(is_node ? "box" : "cylinder");
+  out += ", width=" + inches(box_width(box)) + ", shape=" + std::string(is_node ? "box" : "cylinder");
   out += ", style=\"" + style + "\"";
   out += ", fillcolor=\"" + std::string(is_node ? palette.node_fill : palette.model_fill) + "\"";
   out += ", color=\"" + std::string(line) + "\"";
@@ -72,7 +102,20 @@ std::string box_attributes(const Diagram& diagram, std::size_t index, const Pale
   return out;
 }
 
-std::string edge_attributes(const DiagramEdge& edge, const Palette& palette) {
+// Room on both sides, more for longer labels: the reader's font may be wider than the one assumed.
+std::string padded(const std::string& label) {
+  const std::string space(2 + code_points(label) / 7, ' ');
+  return space + label + space;
+}
+
+// A labelled edge between neighbours of one rank makes Graphviz 2.42 free memory twice (with newrank), so such a
+// label is placed after the layout.
+const char* label_attribute(const Diagram& diagram, const DiagramEdge& edge) {
+  const bool flat = edge.from != edge.to && diagram.boxes[edge.from].layer == diagram.boxes[edge.to].layer;
+  return flat ? "xlabel=" : "label=";
+}
+
+std::string edge_attributes(const Diagram& diagram, const DiagramEdge& edge, const Palette& palette) {
   std::string colour, rest;
   switch (edge.style) {
     case EdgeStyle::data:
@@ -89,7 +132,7 @@ std::string edge_attributes(const DiagramEdge& edge, const Palette& palette) {
       break;
     case EdgeStyle::sync:
       colour = palette.sync;
-      rest = ", style=dashed, penwidth=1.4, constraint=false";
+      rest = ", dir=back, style=dashed, penwidth=1.4, constraint=false";
       break;
     case EdgeStyle::previous:
       colour = palette.data_edge;
@@ -99,20 +142,54 @@ std::string edge_attributes(const DiagramEdge& edge, const Palette& palette) {
   std::string out = "color=\"" + colour + "\"" + rest;
   if (!edge.label.empty()) {
     const bool plain = edge.style == EdgeStyle::data || edge.style == EdgeStyle::previous;
-    out += ", label=" + quoted(" " + edge.label + " ");
+    out += ", " + std::string(label_attribute(diagram, edge)) + quoted(padded(edge.label));
     out += ", fontcolor=\"" + std::string(plain ? palette.muted_text : colour.c_str()) + "\"";
   }
   return out;
 }
 
+bool joined_by_weights(const Diagram& diagram, std::size_t a, std::size_t b) {
+  return std::any_of(diagram.edges.begin(), diagram.edges.end(), [&](const DiagramEdge& edge) {
+    const bool weights = edge.style == EdgeStyle::weights_read || edge.style == EdgeStyle::weights_written;
+    return weights && ((edge.from == a && edge.to == b) || (edge.from == b && edge.to == a));
+  });
+}
+
+// Nodes in their order, each followed by the models that stand beside it; then the models beside no node.
+std::vector<std::size_t> drawing_order(const Diagram& diagram) {
+  const std::vector<DiagramBox>& boxes = diagram.boxes;
+  std::vector<std::size_t> order;
+  std::set<std::size_t> placed;
+  auto place = [&](std::size_t box) {
+    if (placed.insert(box).second) order.push_back(box);
+  };
+  for (std::size_t node = 0; node < boxes.size(); ++node) {
+    if (boxes[node].shape != BoxShape::node) continue;
+    place(node);
+    for (std::size_t model = 0; model < boxes.size(); ++model) {
+      const bool beside = boxes[model].shape != BoxShape::node && boxes[model].layer == boxes[node].layer;
+      if (beside && joined_by_weights(diagram, node, model)) place(model);
+    }
+  }
+  for (std::size_t model = 0; model < boxes.size(); ++model) place(model);
+  return order;
+}
+
 std::string node_lines(const Diagram& diagram, std::optional<std::size_t> cluster, const Palette& palette,
                        const std::string& indent) {
   std::string out;
-  for (std::size_t i = 0; i < diagram.boxes.size(); ++i) {
+  for (std::size_t i : drawing_order(diagram)) {
     if (diagram.boxes[i].cluster != cluster) continue;
     out += indent + quoted(diagram.boxes[i].id) + " [" + box_attributes(diagram, i, palette) + "]\n";
   }
   return out;
+}
+
+// Spaces that keep a bold title and what follows it apart where the reader's font is wider than the one assumed.
+std::string gap_behind(const std::string& title) {
+  std::string gap;
+  for (std::size_t i = 0; i < 3 + code_points(title) / 3; ++i) gap += "&#160;";
+  return gap;
 }
 
 std::string cluster_lines(const Diagram& diagram, const Palette& palette) {
@@ -120,10 +197,26 @@ std::string cluster_lines(const Diagram& diagram, const Palette& palette) {
   for (std::size_t c = 0; c < diagram.clusters.size(); ++c) {
     const DiagramCluster& cluster = diagram.clusters[c];
     out += "  subgraph " + quoted("cluster_" + std::to_string(c)) + " {\n";
-    out += "    graph [label=<<b>" + escaped(cluster.title) + "</b>  " + font(cluster.detail, 11, palette.muted_text) + ">, ";
-    out += "labeljust=l, style=\"rounded,filled\", fillcolor=\"" + std::string(palette.cluster_fill) + "\", color=\"" +
-           palette.cluster_line + "\", margin=14]\n";
+    out += "    graph [label=<<b>" + escaped(cluster.title) + "</b>" + gap_behind(cluster.title) +
+           font(cluster.detail, kSubtitleSize, palette.muted_text) + ">, ";
+    out += "labeljust=l, labelloc=b, style=\"rounded,filled\", fillcolor=\"" + std::string(palette.cluster_fill) +
+           "\", color=\"" + palette.cluster_line + "\", margin=14]\n";
     out += node_lines(diagram, c, palette, "    ") + "  }\n";
+  }
+  return out;
+}
+
+// A sync is written from the replica, which stands above its model, with the arrow at its tail: Graphviz routes
+// edges that go down better than those that go up.
+std::string edge_lines(const Diagram& diagram, const Palette& palette) {
+  std::string out;
+  for (const DiagramEdge& edge : diagram.edges) {
+    const bool reversed = edge.style == EdgeStyle::sync;
+    const std::string from = quoted(diagram.boxes[reversed ? edge.to : edge.from].id);
+    const std::string to = quoted(diagram.boxes[reversed ? edge.from : edge.to].id);
+    out += "  " + from + " -> " + to + " [" + edge_attributes(diagram, edge, palette) + "]\n";
+    const bool goes_up = diagram.boxes[edge.from].layer > diagram.boxes[edge.to].layer;
+    if (reversed && goes_up) out += "  " + from + " -> " + to + " [style=invis, weight=6]\n";
   }
   return out;
 }
@@ -162,16 +255,13 @@ std::string rank_lines(const Diagram& diagram) {
 std::string to_dot(const Diagram& diagram, const Palette& palette) {
   const std::string face = "fontname=\"Helvetica,Arial,sans-serif\"";
   std::string out = "digraph " + quoted(diagram.title) + " {\n";
-  out += "  graph [newrank=true, rankdir=TB, nodesep=0.45, ranksep=0.5, pad=0.2, bgcolor=\"" +
+  out += "  graph [newrank=true, mclimit=8, rankdir=TB, nodesep=0.45, ranksep=0.5, pad=0.2, bgcolor=\"" +
          std::string(palette.background) + "\", fontcolor=\"" + palette.text + "\", fontsize=13, " + face + "]\n";
   out += "  node [fontsize=13, fontcolor=\"" + std::string(palette.text) + "\", margin=\"0.16,0.08\", " + face + "]\n";
   out += "  edge [fontsize=10, arrowsize=0.8, " + face + "]\n";
   out += cluster_lines(diagram, palette);
   out += node_lines(diagram, std::nullopt, palette, "  ");
-  for (const DiagramEdge& edge : diagram.edges) {
-    out += "  " + quoted(diagram.boxes[edge.from].id) + " -> " + quoted(diagram.boxes[edge.to].id) + " [" +
-           edge_attributes(edge, palette) + "]\n";
-  }
+  out += edge_lines(diagram, palette);
   return out + rank_lines(diagram) + "}\n";
 }
 

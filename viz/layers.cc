@@ -34,7 +34,8 @@ std::vector<std::int32_t> node_layers(const Pipeline& pipeline) {
 
 // The smallest layer of the nodes that `chosen` picks.
 template <class Chosen>
-std::optional<std::int32_t> first_layer(const Pipeline& pipeline, const std::vector<std::int32_t>& layers, Chosen chosen) {
+std::optional<std::int32_t> first_layer(const Pipeline& pipeline, const std::vector<std::int32_t>& layers,
+                                        Chosen chosen) {
   std::optional<std::int32_t> first;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const FlowNode& node = pipeline.nodes[i];

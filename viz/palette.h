@@ -6,7 +6,7 @@ namespace rlflow {
 struct Palette {
   const char* background;
   const char* text;
-  const char* muted_text;    // subtitles, knobs, edge labels
+  const char* muted_text;  // subtitles, knobs, edge labels
   const char* node_fill;
   const char* node_line;
   const char* model_fill;
@@ -17,7 +17,7 @@ struct Palette {
   const char* weights_edge;  // reads
   const char* writer;        // the update that makes v(k), and its edge
   const char* sync;
-  const char* tag;           // "every 10 steps"
+  const char* tag;  // "every 10 steps"
   const char* broken;
 };
 

@@ -77,7 +77,8 @@ std::size_t Drawing::add_box(DiagramBox box, const Span& span) {
 std::optional<std::size_t> Drawing::cluster_of(GroupId group) {
   if (!group.valid() || group.index() >= pipeline_.groups.size()) return std::nullopt;
   const auto [place, is_new] = clusters_.try_emplace(group, diagram_.clusters.size());
-  if (is_new) diagram_.clusters.push_back({pipeline_.groups[group.index()].name, devices_text(pipeline_.groups[group.index()])});
+  if (is_new)
+    diagram_.clusters.push_back({pipeline_.groups[group.index()].name, devices_text(pipeline_.groups[group.index()])});
   return place->second;
 }
 
@@ -142,7 +143,7 @@ void Drawing::add_nodes() {
     box.title = node.name;
     const std::string call = call_text(pipeline_, node);
     if (call != node.name) box.subtitle = call;
-    box.knobs = knob_texts(node.settings);
+    box.knobs = knob_texts(node);
     box.tag = schedule_text(pipeline_, node);
     box.cluster = cluster_of(group_of_node(i));
     box.layer = layers_.nodes[i];

@@ -6,8 +6,13 @@
 #include <dlfcn.h>
 #include <graphviz/gvc.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <vector>
+
+#include "viz/svg_text.h"
 
 namespace rlflow {
 namespace {
@@ -61,25 +66,37 @@ std::string choose_plugins(PictureFormat format, std::vector<lt_symlist_t>& symb
   return {};
 }
 
+// With what Graphviz itself said last, on one line.
+std::string failure(const std::string& what) {
+  char* said = aglasterr();  // ours to free
+  std::string reason = said == nullptr ? "" : said;
+  std::free(said);
+  while (!reason.empty() && std::isspace(static_cast<unsigned char>(reason.back())) != 0) reason.pop_back();
+  std::replace(reason.begin(), reason.end(), '\n', ' ');
+  return "Graphviz " + what + (reason.empty() ? "" : ": " + reason);
+}
+
 }  // namespace
 
 Picture render(const std::string& dot, PictureFormat format) {
   std::vector<lt_symlist_t> symbols;
   if (std::string error = choose_plugins(format, symbols); !error.empty()) return {"", error};
+  agseterr(AGMAX);  // nothing is printed behind the caller's back
   Agraph_t* graph = agmemread(dot.c_str());
-  if (graph == nullptr) return {"", "Graphviz cannot read the drawing"};
+  if (graph == nullptr) return {"", failure("cannot read the drawing")};
   GVC_t* context = gvContextPlugins(symbols.data(), 0);
   Picture picture;
   if (gvLayout(context, graph, "dot") != 0) {
-    picture.error = "Graphviz cannot lay out the drawing";
+    picture.error = failure("cannot lay out the drawing");
   } else {
     char* data = nullptr;
     unsigned int length = 0;
     const char* name = format == PictureFormat::svg ? "svg" : "png";
     if (gvRenderData(context, graph, name, &data, &length) == 0 && data != nullptr) {
       picture.bytes.assign(data, length);
+      if (format == PictureFormat::svg) picture.bytes = center_box_texts(picture.bytes);
     } else {
-      picture.error = std::string("Graphviz cannot draw ") + name;
+      picture.error = failure(std::string("cannot draw ") + name);
     }
     gvFreeRenderData(data);
     gvFreeLayout(context, graph);
