@@ -112,7 +112,7 @@ void check_from(const CheckInput& input, Diagnostics& diagnostics) {
 
 void check_versions(const CheckInput& input, Diagnostics& diagnostics) {
   check_writers(input, diagnostics);
-  if (!input.broken) check_synced(input, diagnostics);
+  if (!input.broken && !input.pipeline.has_broken_sync) check_synced(input, diagnostics);
   check_staleness(input, diagnostics);
   check_from(input, diagnostics);
 }

@@ -191,7 +191,8 @@ struct Pipeline {
   std::vector<Dim> dims;
   std::vector<FlowNode> nodes;  // in the order written; edges of a step go forward
   std::optional<std::int64_t> stop_after;
-  Span flow_span;  // the flow's name
+  bool has_broken_sync = false;  // one names no replica: which are not synced is unknown
+  Span flow_span;                // the flow's name
   Span stop_span;
 
   const FlowNode& node(NodeId id) const { return nodes[id.index()]; }

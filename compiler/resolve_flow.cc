@@ -6,7 +6,7 @@
 #include "compiler/names.h"
 #include "compiler/resolve.h"
 #include "compiler/resolve_parts.h"
-#include "compiler/settings.h"
+#include "compiler/resolve_schedule.h"
 
 namespace rlflow {
 namespace {
@@ -20,13 +20,12 @@ class FlowResolver {
  public:
   FlowResolver(const Catalog& catalog, const SourceMap& sources, Overrides& overrides, Pipeline& pipeline, Scope& scope,
                Diagnostics& diagnostics)
-      : catalog_(catalog),
-        sources_(sources),
-        overrides_(overrides),
+      : sources_(sources),
         pipeline_(pipeline),
         scope_(scope),
         diagnostics_(diagnostics),
-        evaluator_(scope, pipeline.params, diagnostics) {}
+        evaluator_(scope, pipeline.params, diagnostics),
+        context_{catalog, sources, overrides, pipeline, evaluator_, diagnostics} {}
 
   void run(const ast::FlowDecl& flow) {
     pipeline_.flow = flow.name.text;
@@ -36,9 +35,9 @@ class FlowResolver {
     for (std::size_t n = 0; n < pending_.size(); ++n) resolve_node(NodeId(n));
     check_previous();
     for (const ast::Stmt& statement : flow.body) {
-      if (const auto* sync = std::get_if<ast::SyncStmt>(&statement.data)) resolve_sync(*sync, statement.span);
+      if (const auto* sync = std::get_if<ast::SyncStmt>(&statement.data)) resolve_sync(*sync, statement.span, context_);
     }
-    resolve_stop();
+    resolve_stop(stops_, context_);
   }
 
  private:
@@ -68,7 +67,8 @@ class FlowResolver {
 
   void collect_block(const ast::EveryStmt& every) {
     BlockId block(pipeline_.blocks.size());
-    pipeline_.blocks.push_back({period(every.every, every.head, "every").value_or(1), every.at_start, every.head});
+    pipeline_.blocks.push_back(
+        {read_period(every.every, Period::every, context_).value_or(1), every.at_start, every.head});
     collect(every.body, block);
   }
 
@@ -134,7 +134,7 @@ class FlowResolver {
     }
     std::vector<Given> given;
     for (const ast::Argument& argument : statement.call.arguments) given.push_back(look_up(argument, id));
-    bind_node(statement, id, given, {catalog_, sources_, overrides_, pipeline_, evaluator_, diagnostics_});
+    bind_node(statement, id, given, context_);
   }
 
   void resolve_when(const ast::Expr& when, FlowNode& node) {
@@ -164,37 +164,34 @@ class FlowResolver {
       given.what = Given::What::unknown;
       return given;
     }
-    given.index = symbol->index;
-    auto at = static_cast<std::size_t>(std::max(symbol->index, 0));
-    switch (symbol->kind) {
-      case SymbolKind::param: break;
+    look_up_symbol(*symbol, id, given);
+    return given;
+  }
+
+  void look_up_symbol(const Symbol& symbol, NodeId id, Given& given) {
+    given.index = symbol.index;
+    auto at = static_cast<std::size_t>(std::max(symbol.index, 0));
+    auto declared = [&given](Given::What what, bool& used) {
+      given.what = what;
+      used = true;
+    };
+    switch (symbol.kind) {
+      case SymbolKind::param: return;  // an expression of one name
       case SymbolKind::group:
       case SymbolKind::import:
         diagnostics_
-            .error("E0206", given.span, "`" + reference->name.text + "` is " + noun_of(symbol->kind) + ", not an input")
-            .at(symbol->span, "defined here");
+            .error("E0206", given.span,
+                   "`" + std::string(sources_.text(given.span)) + "` is " + noun_of(symbol.kind) + ", not an input")
+            .at(symbol.span, "defined here");
         given.what = Given::What::broken;
-        break;
-      case SymbolKind::broken: given.what = Given::What::broken; break;
-      case SymbolKind::model:
-        given.what = Given::What::model;
-        pipeline_.models[at].used = true;
-        break;
-      case SymbolKind::replica:
-        given.what = Given::What::replica;
-        pipeline_.replicas[at].used = true;
-        break;
-      case SymbolKind::data:
-        given.what = Given::What::data;
-        pipeline_.data[at].used = true;
-        break;
-      case SymbolKind::reward:
-        given.what = Given::What::reward;
-        pipeline_.rewards[at].used = true;
-        break;
-      case SymbolKind::output: look_up_output(*symbol, id, given); break;
+        return;
+      case SymbolKind::broken: given.what = Given::What::broken; return;
+      case SymbolKind::model: return declared(Given::What::model, pipeline_.models[at].used);
+      case SymbolKind::replica: return declared(Given::What::replica, pipeline_.replicas[at].used);
+      case SymbolKind::data: return declared(Given::What::data, pipeline_.data[at].used);
+      case SymbolKind::reward: return declared(Given::What::reward, pipeline_.rewards[at].used);
+      case SymbolKind::output: return look_up_output(symbol, id, given);
     }
-    return given;
   }
 
   void look_up_output(const Symbol& symbol, NodeId id, Given& given) {
@@ -306,95 +303,12 @@ class FlowResolver {
     message.help("read last step's value: `prev(" + name + ", init=0.0)`; weights go back through `sync`");
   }
 
-  // ---- sync and stop
-
-  // A period or lag: a whole number of at least `least`; nullopt where it is none (reported).
-  std::optional<std::int64_t> period(const ast::Expr& expr, Span span, const char* word) {
-    std::optional<Value> value = evaluator_.evaluate(expr);
-    if (!value) return std::nullopt;
-    const auto* whole = value->get<std::int64_t>();
-    const Quantity* steps = value->get<Quantity>();
-    bool lag = std::string(word) == "lag";
-    std::int64_t number = whole ? *whole : steps && steps->unit == Unit::steps ? steps->count : -1;
-    if (number >= (lag ? 0 : 1)) return number;
-    diagnostics_
-        .error("E0408", expr.span.valid() ? expr.span : span,
-               std::string("`") + word + "` needs a whole number of steps, at least " + (lag ? "0" : "1"))
-        .label("this is " + to_text(*value));
-    return std::nullopt;
-  }
-
-  void resolve_sync(const ast::SyncStmt& statement, Span span) {
-    Sync sync;
-    sync.span = span;
-    sync.lag_span = statement.lag_span;
-    sync.lag_at_most = statement.lag_at_most;
-    std::optional<std::int64_t> every = period(statement.every, span, "every");
-    std::optional<std::int64_t> lag = period(statement.lag, statement.lag_span, "lag");
-    sync.every = every.value_or(1);
-    sync.lag = lag.value_or(0);
-    const Symbol* model = expect_symbol(scope_, statement.model, SymbolKind::model, diagnostics_);
-    const Symbol* replica = expect_symbol(scope_, statement.replica, SymbolKind::replica, diagnostics_);
-    SettingsOwner owner{"`sync`", "sync." + statement.replica.text, pointers(catalog_.sync_settings), {}, span, {}};
-    sync.settings =
-        bind_settings(statement.settings ? &*statement.settings : nullptr, owner, evaluator_, overrides_, sources_)
-            .values;
-    // A sync that names nothing still says that its replica is not forgotten.
-    if (replica == nullptr) has_broken_sync_ = true;
-    if (replica == nullptr) return;
-    sync.replica = ReplicaId(replica->index);
-    pipeline_.replicas[sync.replica.index()].used = true;
-    if (model != nullptr) {
-      sync.model = ModelId(model->index);
-      pipeline_.models[sync.model.index()].used = true;
-    }
-    check_sync(sync, statement);
-    pipeline_.syncs.push_back(std::move(sync));
-  }
-
-  void check_sync(const Sync& sync, const ast::SyncStmt& statement) {
-    const Replica& replica = pipeline_.replicas[sync.replica.index()];
-    if (const Sync* first = pipeline_.sync_of(sync.replica)) {
-      diagnostics_.error("E0412", sync.span, "`" + replica.name + "` has a second `sync`").at(first->span, "the first");
-      return;
-    }
-    if (!sync.model.valid() || !replica.model.valid() || sync.model == replica.model) return;
-    const std::string& right = pipeline_.models[replica.model.index()].name;
-    diagnostics_
-        .error("E0405", statement.model.span,
-               "`" + replica.name + "` is a replica of `" + right + "`, not of `" + statement.model.text + "`")
-        .at(replica.name_span, "declared here")
-        .fix("write `sync " + right + " -> " + replica.name + "`", Applicability::likely,
-             {{statement.model.span, right}});
-  }
-
-  void resolve_stop() {
-    for (std::size_t i = 1; i < stops_.size(); ++i) {
-      diagnostics_.error("E0409", stops_[i]->span, "a flow has one `stop`, and this is its second")
-          .at(stops_[0]->span, "the first");
-    }
-    const Override* given = overrides_.take("stop", "the last step");
-    const ast::Expr* expr = nullptr;
-    if (!stops_.empty()) {
-      pipeline_.stop_span = stops_[0]->span;
-      expr = &std::get<ast::StopStmt>(stops_[0]->data).after;
-      // Also evaluated where it is overridden: its parameters are used.
-      std::optional<std::int64_t> written = period(*expr, stops_[0]->span, "stop after");
-      if (given == nullptr) pipeline_.stop_after = written;
-    }
-    if (given != nullptr) {
-      const ast::Expr* changed = overrides_.value(*given, sources_, diagnostics_);
-      if (changed != nullptr) pipeline_.stop_after = period(*changed, given->value_span, "stop after");
-    }
-  }
-
-  const Catalog& catalog_;
   const SourceMap& sources_;
-  Overrides& overrides_;
   Pipeline& pipeline_;
   Scope& scope_;
   Diagnostics& diagnostics_;
   Evaluator evaluator_;
+  BindContext context_;
   std::vector<PendingNode> pending_;
   std::vector<const ast::Stmt*> stops_;
   struct PreviousRead {
@@ -403,7 +317,6 @@ class FlowResolver {
     Span span;
   };
   std::vector<PreviousRead> previous_;
-  bool has_broken_sync_ = false;
 };
 
 }  // namespace
