@@ -15,6 +15,7 @@ constexpr std::string_view kRed = "\x1b[1;31m";
 constexpr std::string_view kYellow = "\x1b[1;33m";
 constexpr std::string_view kBold = "\x1b[1m";
 constexpr std::size_t kTab = 4;
+constexpr std::size_t kLongestLine = 400;  // bytes; a longer line is named, not shown
 
 // One label on one line, in columns of the printed text (from 0, half open).
 struct Mark {
@@ -23,6 +24,11 @@ struct Mark {
   std::string text;
   bool primary = false;
 };
+
+// Whether a terminal should see it: no zero bytes, nothing that is not UTF-8.
+bool is_text(std::string_view text) {
+  return text.find('\0') == std::string_view::npos && first_invalid_utf8(text) == std::string_view::npos;
+}
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
@@ -122,7 +128,7 @@ class Renderer {
 
   void snippet(FileId file, bool first) {
     out_ += std::string(gutter_, ' ') + paint(kBlue, first ? "-->" : ":::") + " " + place_text(file) + "\n";
-    if (sources_.file(file).text.empty()) return;
+    if (sources_.file(file).text.empty() || !is_text(sources_.file(file).text)) return;
     row("", "");
     std::uint32_t last = 0;
     for (const auto& [line, marks] : marks_[file]) {
@@ -131,14 +137,19 @@ class Renderer {
       else if (last != 0 && line > last + 2)
         out_ += paint(kBlue, "...") + "\n";
       source_row(file, line);
-      marked_rows(marks);
+      if (sources_.line_text(file, line).size() <= kLongestLine) marked_rows(marks);
       last = line;
     }
   }
 
   void source_row(FileId file, std::uint32_t line) {
     std::string number = sources_.is_command_line(file) ? "" : std::to_string(line);
-    row(number, printable(sources_.line_text(file, line)));
+    std::string_view text = sources_.line_text(file, line);
+    if (text.size() > kLongestLine) {
+      row(number, "(a line of " + with_commas(static_cast<std::int64_t>(text.size())) + " bytes)");
+    } else {
+      row(number, printable(text));
+    }
   }
 
   // The carets of one line, the last label behind them, the others beneath.

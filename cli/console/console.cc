@@ -3,11 +3,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/console/lines.h"
+#include "cli/table.h"
 
 namespace rlflow {
 namespace {
@@ -52,7 +54,8 @@ class PlainConsole final : public Console {
   Clock::time_point start_ = Clock::now();
 };
 
-// Draws its block over itself. The width is asked anew each time, so a resize needs no signal.
+// Draws its block over itself. The width is asked anew each time, so a resize needs no signal; a terminal that
+// became narrower has wrapped the old lines.
 class LiveConsole final : public Console {
  public:
   LiveConsole(const Plan& plan, const Session& session, std::string reference)
@@ -78,7 +81,7 @@ class LiveConsole final : public Console {
   void draw() {
     Terminal terminal = terminal_of(STDOUT_FILENO, session_);
     std::string text = "\r";
-    if (lines_ > 0) text += "\x1b[" + std::to_string(lines_) + "A";
+    if (std::size_t rows = rows_at(terminal.width); rows > 0) text += "\x1b[" + std::to_string(rows) + "A";
     text += "\x1b[J";
     std::vector<std::string> lines = live_lines(view_, terminal);
     for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -86,15 +89,24 @@ class LiveConsole final : public Console {
       text += (bold ? "\x1b[1m" : "") + lines[i] + (bold ? "\x1b[0m" : "") + "\n";
     }
     put(text);
-    lines_ = lines.size();
+    drawn_lengths_.clear();
+    for (const std::string& line : lines) drawn_lengths_.push_back(code_points(line));
     drawn_ = Clock::now();
+  }
+
+  // Rows that the drawn lines take now.
+  std::size_t rows_at(int width) const {
+    std::size_t columns = static_cast<std::size_t>(std::max(1, width));
+    std::size_t rows = 0;
+    for (std::size_t length : drawn_lengths_) rows += std::max<std::size_t>(1, (length + columns - 1) / columns);
+    return rows;
   }
 
   const Plan& plan_;
   const Session& session_;
   std::string reference_;
   RunView view_;
-  std::size_t lines_ = 0;
+  std::vector<std::size_t> drawn_lengths_;
   Clock::time_point drawn_{};
   Clock::time_point start_ = Clock::now();
 };

@@ -77,7 +77,9 @@ std::string node_text(const NodeView& node, bool unicode) {
       text += unicode ? " ▶" : " >";
       if (node.total > 0) text += std::to_string(node.done * 100 / node.total) + "%";
       break;
-    case NodeView::State::done: text += " " + formatted("%.0f", node.milliseconds) + "ms"; break;
+    case NodeView::State::done:
+      text += node.milliseconds > 0 ? " " + formatted("%.0f", node.milliseconds) + "ms" : unicode ? " ✓" : " ok";
+      break;
   }
   return node.failures > 0 ? text + (unicode ? " ↻" : " r") + std::to_string(node.failures) : text;
 }

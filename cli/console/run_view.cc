@@ -102,6 +102,8 @@ void apply(RunView& view, const RunEvent& event) {
       return;
     case RunEvent::Type::warning: view.warnings.push_back(event.text); return;
     case RunEvent::Type::checkpointed:
+      if (node != nullptr) node->state = NodeView::State::done;
+      return;
     case RunEvent::Type::paused:
     case RunEvent::Type::finished: return;
   }

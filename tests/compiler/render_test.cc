@@ -95,6 +95,19 @@ TEST(Render, TabsAreFourColumnsAndColumnsCountCodePoints) {
             "  |                            ^\n");
 }
 
+// Found with `check /bin/ls`: the message printed thousands of unprintable characters.
+TEST(Render, BinaryFilesAreNotShown) {
+  std::string message = first_message(std::string("\x7f" "ELF\x02\0\0\0", 8));
+  EXPECT_NE(message.find("error[E0107]"), std::string::npos) << message;
+  EXPECT_EQ(message.find("ELF"), std::string::npos) << message;
+}
+
+TEST(Render, LongLinesAreNamedNotShown) {
+  std::string message = first_message("rlflow 1\n" + std::string(5000, 'x') + "\n");
+  EXPECT_NE(message.find("(a line of 5,000 bytes)"), std::string::npos) << message;
+  EXPECT_LT(message.size(), 1000u);
+}
+
 TEST(Render, ColourIsOnlyAdded) {
   std::string plain = first_message(kProgram);
   std::string coloured = first_message(kProgram, {}, true);
