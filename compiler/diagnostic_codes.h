@@ -8,7 +8,7 @@ namespace rlflow {
 
 // The examples show only the lines that matter. A statement or declaration of an example stands for the
 // one of the same name in pipelines/tiny_grpo.rlflow; a line that begins with `-s` is typed on the command
-// line; an example that begins with `rlflow 1` is a whole program.
+// line; `# without sync` leaves the line of that name out.
 struct CodeInfo {
   std::string_view code;      // "E0301"
   std::string_view lint;      // the name for -W and allow(…); empty for errors
