@@ -67,7 +67,8 @@ std::string clipped(std::string_view text, std::size_t width, bool unicode) {
   for (char c : text) points += is_continuation(c) ? 0 : 1;
   if (points <= width) return std::string(text);
   std::string ellipsis = unicode ? "…" : "...";
-  std::size_t keep = width > 3 ? width - (unicode ? 1 : 3) : 0;
+  std::size_t room = unicode ? 1 : 3;
+  std::size_t keep = width > room ? width - room : 0;
   std::size_t bytes = 0;
   for (std::size_t seen = 0; bytes < text.size(); ++bytes) {
     if (!is_continuation(text[bytes]) && seen++ == keep) break;

@@ -103,7 +103,7 @@ TEST(Render, BinaryFilesAreNotShown) {
 }
 
 TEST(Render, LongLinesAreNamedNotShown) {
-  std::string message = first_message("rlflow 1\n" + std::string(5000, 'x') + "\n");
+  std::string message = first_message("rlflow 1\ngrup here = cpu #" + std::string(4983, 'x') + "\n");
   EXPECT_NE(message.find("(a line of 5,000 bytes)"), std::string::npos) << message;
   EXPECT_LT(message.size(), 1000u);
 }
