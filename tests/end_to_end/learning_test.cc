@@ -21,6 +21,17 @@ TEST_P(Learning, ShowingItsWorkPays) {
   EXPECT_GE(metric(run, 100, "traj", "response_length/mean"), 18.0);  // from 8.5: it shows its work
 }
 
+// models/tiny is data that the repository holds and code that can make it: both must agree, to the bit.
+TEST(TinyModel, IsWhatItsPipelineMakes) {
+  ScratchFolder runs("tiny-sft");
+  ProcessResult made = rlflow({"run", "pipelines/tiny_sft.rlflow", "--plain", "--runs-dir", runs.path(), "--name", "sft"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  std::string folder = runs.path() + "/exported";
+  ProcessResult exported = rlflow({"export", "sft", "--runs-dir", runs.path(), "--model", "policy", "-o", folder});
+  ASSERT_EQ(exported.exit_code, 0) << exported.err;
+  EXPECT_TRUE(read_file(folder + "/model.safetensors") == read_file(RLFLOW_SOURCE_DIR "/models/tiny/model.safetensors"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, Learning, ::testing::Values(1, 2, 3));
 
 }  // namespace
