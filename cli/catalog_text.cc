@@ -140,7 +140,8 @@ std::string describe_node(const NodeSignature& signature, std::size_t width) {
 
 std::string describe_source(const SourceSignature& source, const std::string& declaration, std::size_t width) {
   const char* argument = source.source == "exec" ? "command" : "path";
-  std::string text = declaration + " NAME = " + source.source + "(\"" + (source.name.empty() ? argument : source.name) + "\")\n";
+  std::string text =
+      declaration + " NAME = " + source.source + "(\"" + (source.name.empty() ? argument : source.name) + "\")\n";
   text += "  " + source.doc + "\n" + not_yet(source.runs);
   std::vector<std::string> kinds;
   for (Kind kind : source.kinds) kinds.emplace_back(kind_name(kind));
@@ -187,15 +188,19 @@ json node_json(const NodeSignature& signature) {
     if (!output.carried) outputs.push_back(to_text(PortType{output.kind, output.dims}));
   }
   for (const SettingSpec& spec : signature.settings) settings.push_back(setting_json(spec));
-  return {{"signature", signature.key}, {"op", signature.op},        {"usage", call_text(signature)},
-          {"doc", signature.doc},       {"runs", signature.runs},    {"only_in_every", signature.only_in_every},
-          {"inputs", inputs},           {"outputs", outputs},        {"settings", settings}};
+  return {{"signature", signature.key}, {"op", signature.op},     {"usage", call_text(signature)},
+          {"doc", signature.doc},       {"runs", signature.runs}, {"only_in_every", signature.only_in_every},
+          {"inputs", inputs},           {"outputs", outputs},     {"settings", settings}};
 }
 
 json source_json(const SourceSignature& source) {
   json settings = json::array();
   for (const SettingSpec& spec : source.settings) settings.push_back(setting_json(spec));
-  return {{"source", source.source}, {"name", source.name}, {"doc", source.doc}, {"runs", source.runs}, {"settings", settings}};
+  return {{"source", source.source},
+          {"name", source.name},
+          {"doc", source.doc},
+          {"runs", source.runs},
+          {"settings", settings}};
 }
 
 }  // namespace rlflow

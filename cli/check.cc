@@ -37,7 +37,8 @@ std::string summary(const std::string& file, const Analysis& analysis) {
   const Pipeline& pipeline = analysis.pipeline;
   std::string text = file + ": ok";
   if (pipeline.flow.empty()) return text + ", a library\n";
-  auto alive = std::count_if(pipeline.nodes.begin(), pipeline.nodes.end(), [](const FlowNode& node) { return !node.removed; });
+  auto alive =
+      std::count_if(pipeline.nodes.begin(), pipeline.nodes.end(), [](const FlowNode& node) { return !node.removed; });
   text += ", flow `" + pipeline.flow + "` of " + counted(alive, "node");
   if (std::size_t warnings = count_level(analysis.diagnostics, Level::warning); warnings > 0) {
     text += ", " + counted(static_cast<std::int64_t>(warnings), "warning");
@@ -55,7 +56,8 @@ Analysis with_fixes(Analysis analysis, const CompileRequest& request, const Cata
     applied += fixed.applied;
     analysis = analyze(request, catalog);
   }
-  if (applied > 0) std::cerr << "fixed " << counted(static_cast<std::int64_t>(applied), "mistake") << " in " << request.path << "\n";
+  if (applied > 0)
+    std::cerr << "fixed " << counted(static_cast<std::int64_t>(applied), "mistake") << " in " << request.path << "\n";
   return analysis;
 }
 
@@ -66,7 +68,8 @@ void join(json& whole, json part) {
     return;
   }
   whole["ok"] = whole["ok"].get<bool>() && part["ok"].get<bool>();
-  for (const char* count : {"errors", "warnings"}) whole[count] = whole[count].get<std::size_t>() + part[count].get<std::size_t>();
+  for (const char* count : {"errors", "warnings"})
+    whole[count] = whole[count].get<std::size_t>() + part[count].get<std::size_t>();
   for (json& diagnostic : part["diagnostics"]) whole["diagnostics"].push_back(std::move(diagnostic));
 }
 

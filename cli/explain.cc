@@ -72,22 +72,23 @@ std::string indented(std::string_view text, const std::string& margin) {
 }
 
 std::string code_text(const CodeInfo& info, std::size_t width) {
-  std::string text = std::string(info.lint.empty() ? "error" : "warning") + "[" + std::string(info.code) + "]: " +
-                     std::string(info.headline) + "\n\n";
+  std::string text = std::string(info.lint.empty() ? "error" : "warning") + "[" + std::string(info.code) +
+                     "]: " + std::string(info.headline) + "\n\n";
   for (const std::string& line : wrapped(std::string(info.text), width)) text += line + "\n";
   if (!info.wrong.empty()) text += "\nwrong:\n" + indented(info.wrong, "    ");
   if (!info.right.empty()) text += "\nright:\n" + indented(info.right, "    ");
   if (!info.lint.empty()) {
     std::string name(info.lint);
-    text += "\nlint `" + name + "`: -W " + name + "=allow|warn|deny, or `# rlflow: allow(" + name + ")` above the line\n";
+    text +=
+        "\nlint `" + name + "`: -W " + name + "=allow|warn|deny, or `# rlflow: allow(" + name + ")` above the line\n";
   }
   return text;
 }
 
 json code_json(const CodeInfo& info) {
-  return {{"code", info.code}, {"level", info.lint.empty() ? "error" : "warning"},
-          {"lint", info.lint}, {"headline", info.headline},
-          {"text", info.text}, {"wrong", info.wrong},
+  return {{"code", info.code},  {"level", info.lint.empty() ? "error" : "warning"},
+          {"lint", info.lint},  {"headline", info.headline},
+          {"text", info.text},  {"wrong", info.wrong},
           {"right", info.right}};
 }
 
@@ -139,7 +140,8 @@ void find_settings(const std::string& name, const Catalog& catalog, std::size_t 
       json list = json::array();
       for (const SettingSpec& spec : *owner.settings) list.push_back(setting_json(spec));
       if (owner.name.find('/') == std::string::npos && found.list.empty()) {
-        found.add("settings of a " + name + "\n\n" + settings_text(*owner.settings, width), {{"name", name}, {"settings", list}}, "declaration");
+        found.add("settings of a " + name + "\n\n" + settings_text(*owner.settings, width),
+                  {{"name", name}, {"settings", list}}, "declaration");
       }
     }
     for (const SettingSpec& spec : *owner.settings) {
@@ -218,7 +220,8 @@ ExitCode explain(const ExplainOptions& options, const Session& session) {
     std::cerr << "rlflow explain: there is no code, node, setting or source `" << printable(options.subject) << "`\n";
     std::vector<std::string> close = close_names(options.subject, known_subjects(known));
     std::cerr << "  = help: "
-              << (close.empty() ? session.invoked_as + " explain lists the codes and nodes" : "did you mean " + quoted_list(close) + "?")
+              << (close.empty() ? session.invoked_as + " explain lists the codes and nodes"
+                                : "did you mean " + quoted_list(close) + "?")
               << "\n";
     return ExitCode::could_not_answer;
   }

@@ -36,11 +36,15 @@ ExitCode export_from_run(const ExportOptions& options, const Session& session) {
   if (outcome.code == ExitCode::yes) {
     Version version = request.version.value_or(recorded.committed);
     if (options.json) {
-      nlohmann::json object = {{"format", "rlflow.export/1"}, {"run", recorded.name}, {"model", options.model},
-                               {"version", version},          {"folder", options.folder}};
+      nlohmann::json object = {{"format", "rlflow.export/1"},
+                               {"run", recorded.name},
+                               {"model", options.model},
+                               {"version", version},
+                               {"folder", options.folder}};
       std::cout << object.dump() << "\n";
     } else {
-      std::cout << "wrote " << options.folder << "  (" << options.model << " v" << version << " of " << recorded.name << ")\n";
+      std::cout << "wrote " << options.folder << "  (" << options.model << " v" << version << " of " << recorded.name
+                << ")\n";
     }
     return outcome.code;
   }

@@ -71,7 +71,8 @@ ExitCode format_files(const FmtOptions& options, const Session& session) {
 Action declare_fmt(CLI::App& app, const Session& session) {
   // Shared by the parser, which fills it, and the action, which reads it.
   auto options = std::make_shared<FmtOptions>();
-  app.add_option("FILES", options->files, "programs, changed in place; - turns the standard input into the standard output")
+  app.add_option("FILES", options->files,
+                 "programs, changed in place; - turns the standard input into the standard output")
       ->required()
       ->option_text("...");
   app.add_flag("--check", options->check, "change nothing; exit 1 if a file is not formatted");

@@ -49,9 +49,11 @@ void add_global_options(CLI::App& app, Session& session) {
       ->transform(CLI::CheckedTransformer(kColors))
       ->option_text("WHEN");
   app.add_option_function<std::string>(
-         "-C", [](const std::string& folder) {
+         "-C",
+         [](const std::string& folder) {
            if (chdir(folder.c_str()) != 0) throw CLI::ValidationError("-C", "cannot enter " + folder);
-         }, "work in this folder")
+         },
+         "work in this folder")
       ->option_text("DIR")
       ->trigger_on_parse();
   app.add_flag("-q,--quiet", session.quiet, "results and errors alone");
@@ -81,7 +83,8 @@ ExitCode usage_error(const CLI::App& app, const CLI::ParseError& error, const Se
   std::vector<std::string> extra = app.remaining(true);
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !extra.empty()) {
     bool is_verb = chosen == &app && !extra.front().starts_with("-");
-    std::cerr << "rlflow" << verb << ": there is no " << (is_verb ? "verb" : "argument") << " `" << extra.front() << "`\n";
+    std::cerr << "rlflow" << verb << ": there is no " << (is_verb ? "verb" : "argument") << " `" << extra.front()
+              << "`\n";
     std::string help = did_you_mean(*chosen, extra.front());
     if (!help.empty()) std::cerr << "  = help: " << help << "\n";
   } else {
@@ -108,7 +111,8 @@ int run_program(int argc, char** argv) {
   Session session;
   session.invoked_as = invoked_as(argv[0]);
   session.command = command_line(session.invoked_as, argc, argv);
-  CLI::App app("A dataflow graph engine with a visual language for reinforcement learning of language models.", "rlflow");
+  CLI::App app("A dataflow graph engine with a visual language for reinforcement learning of language models.",
+               "rlflow");
   app.set_version_flag("--version", std::string("rlflow ") + kVersion);
   app.set_help_flag("-h,--help", "print this help");
   app.allow_extras(false);

@@ -56,7 +56,8 @@ Origin constant_origin(const FlowNode& node, const std::string& name, const Sour
 
 std::vector<Entry> entries_of(const Pipeline& pipeline, const SourceMap& sources) {
   std::vector<Entry> entries;
-  for (const Param& param : pipeline.params) entries.push_back({param.name, to_text(param.value), param.origin, param.doc});
+  for (const Param& param : pipeline.params)
+    entries.push_back({param.name, to_text(param.value), param.origin, param.doc});
   for (const Group& group : pipeline.groups) add_settings(entries, group.name, group.settings);
   for (const Model& model : pipeline.models) add_settings(entries, model.name, model.settings);
   for (const Source& data : pipeline.data) add_settings(entries, data.name, data.settings);
@@ -78,7 +79,10 @@ ExitCode show_params(const ParamsOptions& options, const Session& session) {
   nlohmann::json list = nlohmann::json::array();
   Table table{{"address", "value", "from", ""}, {}, {}};
   for (const Entry& entry : entries_of(analysis.pipeline, analysis.sources)) {
-    list.push_back({{"address", entry.address}, {"value", entry.value}, {"origin", origin_name(entry.origin)}, {"doc", entry.doc}});
+    list.push_back({{"address", entry.address},
+                    {"value", entry.value},
+                    {"origin", origin_name(entry.origin)},
+                    {"doc", entry.doc}});
     table.rows.push_back({entry.address, entry.value, origin_name(entry.origin), entry.doc});
   }
   if (options.json) {

@@ -69,19 +69,23 @@ std::vector<std::string> batch_lines(const Plan& plan) {
       std::int64_t prompts = int_at(plan.nodes[input.node.index()].constants, "count");
       std::int64_t samples = int_at(node.constants, "n");
       std::int64_t longest = int_at(node.settings, "max_new");
-      lines.push_back("`" + node.name + "`: " + with_commas(prompts) + " prompts x " + with_commas(samples) + " samples = " +
-                      with_commas(prompts * samples) + " responses of at most " + with_commas(longest) + " tokens a step");
+      lines.push_back("`" + node.name + "`: " + with_commas(prompts) + " prompts x " + with_commas(samples) +
+                      " samples = " + with_commas(prompts * samples) + " responses of at most " + with_commas(longest) +
+                      " tokens a step");
     }
   }
   return lines;
 }
 
 void print_text(const Plan& plan) {
-  std::cout << plan.flow << ": " << counted(plan.stop_after, "step") << ", " << counted(static_cast<std::int64_t>(plan.nodes.size()), "node") << "\n";
+  std::cout << plan.flow << ": " << counted(plan.stop_after, "step") << ", "
+            << counted(static_cast<std::int64_t>(plan.nodes.size()), "node") << "\n";
   for (const std::string& line : batch_lines(plan)) std::cout << line << "\n";
   Table groups{{"group", "devices", "threads"}, {}, {}};
   for (const PlanGroup& group : plan.groups) {
-    std::string devices = group.device == DeviceKind::cpu ? "cpu" : "gpu[" + std::to_string(group.first) + ".." + std::to_string(group.last) + "]";
+    std::string devices = group.device == DeviceKind::cpu
+                              ? "cpu"
+                              : "gpu[" + std::to_string(group.first) + ".." + std::to_string(group.last) + "]";
     groups.rows.push_back({group.name, devices, std::to_string(group.threads)});
   }
   Table models{{"model", "group", "dtype", "weights"}, {}, {}};
@@ -101,29 +105,51 @@ void print_text(const Plan& plan) {
     nodes.rows.push_back({node.name, node.op, inputs_text(plan, node), outputs_text(node), place_text(plan, node),
                           model_text(plan, node), when_text(plan, node)});
   }
-  std::cout << "\n" << to_text(groups) << "\n" << to_text(models) << "\n" << to_text(nodes) << "\nmeaning " << hex(plan.meaning) << "\n";
+  std::cout << "\n"
+            << to_text(groups) << "\n"
+            << to_text(models) << "\n"
+            << to_text(nodes) << "\nmeaning " << hex(plan.meaning) << "\n";
 }
 
 json plan_json(const Plan& plan) {
-  json object = {{"format", "rlflow.plan/1"}, {"flow", plan.flow}, {"steps", plan.stop_after}, {"meaning", hex(plan.meaning)},
-                 {"groups", json::array()}, {"models", json::array()}, {"replicas", json::array()}, {"nodes", json::array()}};
+  json object = {{"format", "rlflow.plan/1"},    {"flow", plan.flow},       {"steps", plan.stop_after},
+                 {"meaning", hex(plan.meaning)}, {"groups", json::array()}, {"models", json::array()},
+                 {"replicas", json::array()},    {"nodes", json::array()}};
   for (const PlanGroup& group : plan.groups) {
-    object["groups"].push_back({{"name", group.name}, {"device", group.device == DeviceKind::cpu ? "cpu" : "gpu"},
-                                {"first", group.first}, {"last", group.last}, {"threads", group.threads}, {"tp", group.tp}, {"dp", group.dp}});
+    object["groups"].push_back({{"name", group.name},
+                                {"device", group.device == DeviceKind::cpu ? "cpu" : "gpu"},
+                                {"first", group.first},
+                                {"last", group.last},
+                                {"threads", group.threads},
+                                {"tp", group.tp},
+                                {"dp", group.dp}});
   }
   for (const PlanModel& model : plan.models) {
-    object["models"].push_back({{"name", model.name}, {"path", model.path}, {"random_init", model.random_init},
-                                {"group", plan.groups[model.group.index()].name}, {"dtype", dtype_name(model.dtype)}, {"trainable", model.trainable}});
+    object["models"].push_back({{"name", model.name},
+                                {"path", model.path},
+                                {"random_init", model.random_init},
+                                {"group", plan.groups[model.group.index()].name},
+                                {"dtype", dtype_name(model.dtype)},
+                                {"trainable", model.trainable}});
   }
   for (const PlanReplica& replica : plan.replicas) {
-    object["replicas"].push_back({{"name", replica.name}, {"model", plan.models[replica.model.index()].name}, {"in_place", replica.in_place},
-                                  {"every", replica.every}, {"lag", replica.lag}});
+    object["replicas"].push_back({{"name", replica.name},
+                                  {"model", plan.models[replica.model.index()].name},
+                                  {"in_place", replica.in_place},
+                                  {"every", replica.every},
+                                  {"lag", replica.lag}});
   }
   for (const PlanNode& node : plan.nodes) {
     json outputs = json::array();
-    for (const PlanOutput& output : node.outputs) outputs.push_back({{"name", output.name}, {"type", to_text(output.type)}});
-    object["nodes"].push_back({{"name", node.name}, {"op", node.op}, {"signature", node.signature}, {"on", place_text(plan, node)},
-                               {"outputs", outputs}, {"constants", to_text(node.constants)}, {"settings", to_text(node.settings)},
+    for (const PlanOutput& output : node.outputs)
+      outputs.push_back({{"name", output.name}, {"type", to_text(output.type)}});
+    object["nodes"].push_back({{"name", node.name},
+                               {"op", node.op},
+                               {"signature", node.signature},
+                               {"on", place_text(plan, node)},
+                               {"outputs", outputs},
+                               {"constants", to_text(node.constants)},
+                               {"settings", to_text(node.settings)},
                                {"runs", when_text(plan, node)}});
   }
   return object;

@@ -30,7 +30,8 @@ std::string lint_fault(const std::string& text) {
   if (find_lint(name) == nullptr) {
     std::vector<std::string> close = close_names(name, lint_names());
     return "there is no lint `" + name + "`" +
-           (close.empty() ? "; there are " + quoted_list(lint_names(), "and") : "; did you mean " + quoted_list(close) + "?");
+           (close.empty() ? "; there are " + quoted_list(lint_names(), "and")
+                          : "; did you mean " + quoted_list(close) + "?");
   }
   if (equals == std::string::npos || kLevels.count(text.substr(equals + 1)) == 0) {
     return "a lint needs a level: " + name + "=allow, " + name + "=warn or " + name + "=deny";

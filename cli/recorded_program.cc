@@ -28,12 +28,14 @@ Plan recorded_plan(const RecordedRun& run, const std::vector<std::string>& more,
   static const Catalog kCatalog = catalog();
   Compilation compilation = compile(request, kCatalog);
   if (!compilation.plan) {
-    throw unusable(run, "it does not compile\n" + render_all(compilation.analysis.diagnostics, compilation.analysis.sources));
+    throw unusable(
+        run, "it does not compile\n" + render_all(compilation.analysis.diagnostics, compilation.analysis.sources));
   }
   if (compilation.plan->meaning != run.meaning) {
-    throw StoreError(ExitCode::could_not_answer, "R0215",
-                     "this would no longer be the run `" + run.name + "`: its program would mean something else",
-                     "only stop, retries, timeouts, workers and keep may change on resume; start a new run for the rest");
+    throw StoreError(
+        ExitCode::could_not_answer, "R0215",
+        "this would no longer be the run `" + run.name + "`: its program would mean something else",
+        "only stop, retries, timeouts, workers and keep may change on resume; start a new run for the rest");
   }
   return std::move(*compilation.plan);
 }

@@ -30,8 +30,11 @@ const char* verdict_name(Verdict verdict) {
 }
 
 void print_json(const ReplayOptions& options, const ReplayReport& report) {
-  nlohmann::json object = {{"format", "rlflow.replay/1"}, {"task", options.task}, {"verdict", verdict_name(report.verdict)},
-                           {"detail", report.detail},     {"notes", report.redone}};
+  nlohmann::json object = {{"format", "rlflow.replay/1"},
+                           {"task", options.task},
+                           {"verdict", verdict_name(report.verdict)},
+                           {"detail", report.detail},
+                           {"notes", report.redone}};
   std::cout << object.dump() << "\n";
 }
 
@@ -66,7 +69,9 @@ ExitCode replay_task(const ReplayOptions& options, const Session& session) {
 Action declare_replay(CLI::App& app, const Session& session) {
   auto options = std::make_shared<ReplayOptions>();
   app.add_option("run", options->run, "name of the run, a path to it, or @last")->required();
-  app.add_option("--task", options->task, "the task: node and step, e.g. traj:42")->required()->option_text("NODE:STEP");
+  app.add_option("--task", options->task, "the task: node and step, e.g. traj:42")
+      ->required()
+      ->option_text("NODE:STEP");
   add_runs_option(app, options->runs_dir);
   app.add_flag("--json", options->json, "one JSON object");
   return [options, &session] { return replay_task(*options, session); };

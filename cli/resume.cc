@@ -32,7 +32,8 @@ ExitCode resume_run(const ResumeOptions& options, const Session& session) {
   Cluster cluster = api.cluster();
   Plan plan = recorded_plan(recorded, options.overrides, &cluster);
   std::string reference = options.runs_dir.empty() ? options.run : request.run_dir.string();
-  std::unique_ptr<Console> console = make_console(console_form(options.plain, options.json, session), plan, session, reference);
+  std::unique_ptr<Console> console =
+      make_console(console_form(options.plain, options.json, session), plan, session, reference);
   PauseOnSignal signals(api);
   Outcome outcome = signals.with_signal(api.run(plan, request, *console));
   console->finish(outcome);

@@ -48,7 +48,8 @@ ExitCode run_program(const RunOptions& options, const Session& session) {
   run.command = session.command;
   run.seed = options.seed;
   std::string reference = options.runs_dir.empty() ? run.name : run.run_dir.string();
-  std::unique_ptr<Console> console = make_console(console_form(options.plain, options.json, session), plan, session, reference);
+  std::unique_ptr<Console> console =
+      make_console(console_form(options.plain, options.json, session), plan, session, reference);
   PauseOnSignal signals(api);
   Outcome outcome = signals.with_signal(api.run(plan, run, *console));
   console->finish(outcome);
@@ -68,7 +69,9 @@ Action declare_run(CLI::App& app, const Session& session) {
         bool fine = !name.empty() && name[0] != '.' && name[0] != '@' && name.find('/') == std::string::npos;
         return fine ? std::string() : "a run's name has no slash and does not begin with `.` or `@`";
       });
-  app.add_option("--seed", options->seed, "seed of everything drawn at random")->capture_default_str()->option_text("N");
+  app.add_option("--seed", options->seed, "seed of everything drawn at random")
+      ->capture_default_str()
+      ->option_text("N");
   app.add_flag("--plain", options->plain, "one line a step, also on a terminal");
   app.add_flag("--json", options->json, "one JSON object a line");
   return [options, &session] { return run_program(*options, session); };

@@ -16,14 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kAdjectives = {"amber", "brave", "calm",  "clear",  "early", "fair",  "fleet",  "gentle",
-                                    "green", "hardy", "keen",  "light",  "lucid", "merry", "modest", "noble",
-                                    "plain", "quick", "quiet", "silver", "sober", "steady", "swift", "tidy",
-                                    "true",  "vivid", "warm",  "wide",   "wise",  "witty",  "young", "bright"};
-constexpr std::array kNouns = {"anchor", "beacon", "birch", "brook", "canyon", "cedar",  "comet", "coral",
-                               "delta",  "ember",  "falcon", "fern",  "finch",  "harbor", "heron", "island",
-                               "lantern", "lark",  "maple", "meadow", "otter",  "pebble", "pine",  "prairie",
-                               "quartz", "raven",  "reef",  "river",  "sparrow", "summit", "tide",  "willow"};
+constexpr std::array kAdjectives = {"amber", "brave", "calm",  "clear",  "early", "fair",   "fleet",  "gentle",
+                                    "green", "hardy", "keen",  "light",  "lucid", "merry",  "modest", "noble",
+                                    "plain", "quick", "quiet", "silver", "sober", "steady", "swift",  "tidy",
+                                    "true",  "vivid", "warm",  "wide",   "wise",  "witty",  "young",  "bright"};
+constexpr std::array kNouns = {"anchor",  "beacon", "birch",  "brook",  "canyon",  "cedar",  "comet", "coral",
+                               "delta",   "ember",  "falcon", "fern",   "finch",   "harbor", "heron", "island",
+                               "lantern", "lark",   "maple",  "meadow", "otter",   "pebble", "pine",  "prairie",
+                               "quartz",  "raven",  "reef",   "river",  "sparrow", "summit", "tide",  "willow"};
 
 StoreError no_run(const std::string& name, const fs::path& runs, const std::vector<RunSummary>& all) {
   std::vector<std::string> names;
@@ -41,7 +41,7 @@ fs::path project_root(const fs::path& start) {
   std::error_code ignored;
   fs::path at = fs::weakly_canonical(fs::absolute(start), ignored);
   if (!fs::is_directory(at, ignored)) at = at.parent_path();
-  for (; ; at = at.parent_path()) {
+  for (;; at = at.parent_path()) {
     if (fs::exists(at / ".git", ignored) || fs::exists(at / "rlflow.toml", ignored)) return at;
     if (at == at.root_path()) return fs::current_path();
   }
@@ -70,8 +70,8 @@ std::string new_run_name(const std::string& flow, const fs::path& runs, std::uin
   constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15;  // walks all pairs in a scattered order
   for (std::uint64_t attempt = 0;; ++attempt) {
     std::uint64_t pick = (entropy + attempt * kStep) >> 20;
-    std::string name = flow + "-" + kAdjectives[pick % kAdjectives.size()] + "-" +
-                       kNouns[pick / kAdjectives.size() % kNouns.size()];
+    std::string name =
+        flow + "-" + kAdjectives[pick % kAdjectives.size()] + "-" + kNouns[pick / kAdjectives.size() % kNouns.size()];
     if (attempt >= kAdjectives.size() * kNouns.size()) name += "-" + std::to_string(attempt);
     if (!fs::exists(runs / name)) return name;
   }

@@ -34,10 +34,17 @@ ExitCode list(const RunsOptions& options, const Session& session) {
   Table table{{"run", "state", "step", "begun"}, {}, {}};
   for (const RunSummary& run : list_runs(folder)) {
     bool readable = run.problem.empty();
-    runs.push_back({{"name", run.name}, {"path", run.path.string()}, {"flow", run.flow}, {"state", readable ? run_state_name(run.state) : "unreadable"},
-                    {"committed", run.committed}, {"total", run.total}, {"created_ms", run.created_ms}, {"problem", run.problem}});
+    runs.push_back({{"name", run.name},
+                    {"path", run.path.string()},
+                    {"flow", run.flow},
+                    {"state", readable ? run_state_name(run.state) : "unreadable"},
+                    {"committed", run.committed},
+                    {"total", run.total},
+                    {"created_ms", run.created_ms},
+                    {"problem", run.problem}});
     std::string step = std::to_string(run.committed) + "/" + std::to_string(run.total);
-    table.rows.push_back({run.name, readable ? run_state_name(run.state) : run.problem, readable ? step : "", readable ? date_text(run.created_ms) : ""});
+    table.rows.push_back({run.name, readable ? run_state_name(run.state) : run.problem, readable ? step : "",
+                          readable ? date_text(run.created_ms) : ""});
   }
   if (options.json) {
     print_json({{"format", "rlflow.runs/1"}, {"folder", folder.string()}, {"runs", runs}});

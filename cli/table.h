@@ -10,7 +10,7 @@ namespace rlflow {
 struct Table {
   std::vector<std::string> header;  // may be empty
   std::vector<std::vector<std::string>> rows;
-  std::vector<bool> right;          // columns that end flush; those not listed begin flush
+  std::vector<bool> right;  // columns that end flush; those not listed begin flush
 };
 
 // Two spaces between columns, `indent` spaces in front; the last column wraps between words so that a line has at

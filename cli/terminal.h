@@ -11,8 +11,8 @@ namespace rlflow {
 struct Terminal {
   bool is_terminal = false;  // a person looks; lines may be redrawn
   bool colour = false;
-  bool unicode = false;      // the locale says UTF-8
-  int width = 80;            // columns
+  bool unicode = false;  // the locale says UTF-8
+  int width = 80;        // columns
 };
 
 // Looks at the descriptor, NO_COLOR, TERM and the locale now; call again after a resize.

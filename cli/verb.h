@@ -18,10 +18,10 @@ enum class Color { automatic, always, never };
 // The options that stand before every verb, and how the program was called.
 struct Session {
   Color color = Color::automatic;
-  bool quiet = false;           // -q: results and errors alone
-  int verbose = 0;              // -v
-  std::string invoked_as;       // "./dev rlflow", "rlflow": printed next commands begin with it
-  std::string command;          // the whole command line, for the record
+  bool quiet = false;      // -q: results and errors alone
+  int verbose = 0;         // -v
+  std::string invoked_as;  // "./dev rlflow", "rlflow": printed next commands begin with it
+  std::string command;     // the whole command line, for the record
 };
 
 // Returns the exit code. Set by `declare`, run after the arguments were parsed.
@@ -31,8 +31,8 @@ using Action = std::function<ExitCode()>;
 // the action. Nothing is opened or read before the action runs.
 struct Verb {
   const char* name;
-  const char* summary;   // one line, lower case, no full stop
-  const char* example;   // commands without the program's name, one a line
+  const char* summary;  // one line, lower case, no full stop
+  const char* example;  // commands without the program's name, one a line
   Action (*declare)(CLI::App& app, const Session& session);
 };
 

@@ -5,7 +5,8 @@ namespace rlflow {
 
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> table = {
-      {"check", "find every mistake that can be found without running", "check pipelines/tiny_grpo.rlflow", declare_check},
+      {"check", "find every mistake that can be found without running", "check pipelines/tiny_grpo.rlflow",
+       declare_check},
       {"fmt", "write a program in its canonical form", "fmt --diff pipelines/tiny_grpo.rlflow", declare_fmt},
       {"plan", "show what a program would do: batches, tasks, placement", "plan pipelines/tiny_grpo.rlflow",
        declare_plan},
@@ -21,8 +22,8 @@ const std::vector<Verb>& verbs() {
       {"export", "write a model of a run as a Hugging Face folder", "export @last --model policy -o out/policy",
        declare_export},
       {"runs", "list runs", "runs", declare_runs},
-      {"show", "show a run: its state, metrics, tasks and versions", "show @last\nshow @last --step 42\nshow @last --task traj:42",
-       declare_show},
+      {"show", "show a run: its state, metrics, tasks and versions",
+       "show @last\nshow @last --step 42\nshow @last --task traj:42", declare_show},
   };
   return table;
 }

@@ -29,7 +29,8 @@ const std::vector<Layer> kLayers = {
     {"nodes/comm/", {}},
     {"nodes/cuda/", {}},
     {"nodes/model/", {"nodes/algo/", "nodes/comm/", "nodes/cuda/", "nodes/format/", "runtime/contract/"}},
-    {"nodes/rollout/", {"nodes/model/", "nodes/algo/", "nodes/comm/", "nodes/cuda/", "nodes/format/", "runtime/contract/"}},
+    {"nodes/rollout/",
+     {"nodes/model/", "nodes/algo/", "nodes/comm/", "nodes/cuda/", "nodes/format/", "runtime/contract/"}},
     {"nodes/data/", {"nodes/format/", "runtime/contract/"}},
     {"nodes/reward/", {"nodes/format/", "runtime/contract/"}},
     {"nodes/", {"runtime/contract/"}},
@@ -154,7 +155,8 @@ TEST_F(LayeringOfATree, ContractPointsNowhere) {
 
 TEST_F(LayeringOfATree, SqliteHasOneDoor) {
   write("runtime/store/task_store.cc", "#include <sqlite3.h>\n");
-  EXPECT_EQ(layering_faults(root_), std::vector<std::string>{"runtime/store/task_store.cc may not include <sqlite3.h>"});
+  EXPECT_EQ(layering_faults(root_),
+            std::vector<std::string>{"runtime/store/task_store.cc may not include <sqlite3.h>"});
   fs::remove(root_ / "runtime/store/task_store.cc");
   write("runtime/store/database.cc", "#include <sqlite3.h>\n");
   EXPECT_EQ(layering_faults(root_), std::vector<std::string>{});

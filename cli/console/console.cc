@@ -41,7 +41,8 @@ class PlainConsole final : public Console {
 
   void finish(const Outcome& outcome) override {
     if (view_.run_dir.empty()) return;
-    for (const std::string& line : closing_lines(view_, plan_, outcome, {session_.invoked_as, reference_}, seconds_since(start_))) {
+    for (const std::string& line :
+         closing_lines(view_, plan_, outcome, {session_.invoked_as, reference_}, seconds_since(start_))) {
       put(line + "\n");
     }
   }
@@ -72,7 +73,8 @@ class LiveConsole final : public Console {
     draw();
     for (const std::string& warning : view_.warnings) put("warning: " + printable(warning) + "\n");
     if (view_.run_dir.empty()) return;
-    for (const std::string& line : closing_lines(view_, plan_, outcome, {session_.invoked_as, reference_}, seconds_since(start_))) {
+    for (const std::string& line :
+         closing_lines(view_, plan_, outcome, {session_.invoked_as, reference_}, seconds_since(start_))) {
       put(line + "\n");
     }
   }
@@ -166,10 +168,12 @@ class JsonConsole final : public Console {
 
 ConsoleForm console_form(bool plain, bool json, const Session& session) {
   if (json) return ConsoleForm::json;
-  return plain || session.quiet || !terminal_of(STDOUT_FILENO, session).is_terminal ? ConsoleForm::plain : ConsoleForm::live;
+  return plain || session.quiet || !terminal_of(STDOUT_FILENO, session).is_terminal ? ConsoleForm::plain
+                                                                                    : ConsoleForm::live;
 }
 
-std::unique_ptr<Console> make_console(ConsoleForm form, const Plan& plan, const Session& session, const std::string& reference) {
+std::unique_ptr<Console> make_console(ConsoleForm form, const Plan& plan, const Session& session,
+                                      const std::string& reference) {
   switch (form) {
     case ConsoleForm::plain: return std::make_unique<PlainConsole>(plan, session, reference);
     case ConsoleForm::live: return std::make_unique<LiveConsole>(plan, session, reference);

@@ -51,7 +51,8 @@ std::string evaluation_line(const RunView& view, const RunEvent& event, const Pl
   std::string line = "eval " + step_text(view, event.step) + "  " + plan.nodes[event.node.index()].name;
   for (const Metric& metric : event.metrics) {
     std::size_t dot = metric.name.find('.');
-    line += "  " + (dot == std::string::npos ? metric.name : metric.name.substr(dot + 1)) + " " + number_text(metric.value);
+    line +=
+        "  " + (dot == std::string::npos ? metric.name : metric.name.substr(dot + 1)) + " " + number_text(metric.value);
   }
   if (!event.samples.empty()) line += "  " + sample_text(event.samples.front(), false);
   return line;
@@ -66,7 +67,8 @@ std::string bar(double share, std::size_t width, bool unicode) {
 
 std::string curve_text(const char* label, const Curve& curve, bool unicode) {
   if (curve.values.empty()) return "";
-  return std::string(label) + " " + number_text(curve.values.back()) + " " + sparkline(curve.values, 12, unicode) + "   ";
+  return std::string(label) + " " + number_text(curve.values.back()) + " " + sparkline(curve.values, 12, unicode) +
+         "   ";
 }
 
 std::string node_text(const NodeView& node, bool unicode) {
@@ -143,7 +145,8 @@ std::string plain_line(const RunView& view, const RunEvent& event, const Plan& p
     case RunEvent::Type::recovering: return view.doing;
     case RunEvent::Type::step_committed: return step_line(view);
     case RunEvent::Type::evaluated: return evaluation_line(view, event, plan);
-    case RunEvent::Type::task_failed: return "failed " + plan.nodes[event.node.index()].name + ": " + printable(event.text);
+    case RunEvent::Type::task_failed:
+      return "failed " + plan.nodes[event.node.index()].name + ": " + printable(event.text);
     case RunEvent::Type::warning: return "warning: " + printable(event.text);
     case RunEvent::Type::task_started:
     case RunEvent::Type::task_progress:
@@ -181,7 +184,8 @@ std::vector<std::string> closing_lines(const RunView& view, const Plan& plan, co
                                        const NextCommands& next, double seconds) {
   std::vector<std::string> lines = {outcome_line(view, outcome, seconds)};
   if (view.accuracy.values.size() > 1) {
-    lines.push_back("        accuracy " + number_text(view.accuracy.values.front()) + " at first, " +
+    lines.push_back("        accuracy " + number_text(view.accuracy.values.front()) +
+                    (view.first > 0 ? " after the resume, " : " at first, ") +
                     number_text(view.accuracy.values.back()) + " at step " + std::to_string(view.accuracy.step));
   }
   lines.push_back("run     " + view.run_dir);
@@ -192,9 +196,11 @@ std::vector<std::string> closing_lines(const RunView& view, const Plan& plan, co
   lines.push_back("next    " + next.program + " show " + next.run);
   for (const PlanNode& node : plan.nodes) {
     if (node.op != "update") continue;
-    lines.push_back("        " + next.program + " replay " + next.run + " --task " + node.name + ":" + std::to_string(view.committed));
-    lines.push_back("        " + next.program + " export " + next.run + " --model " + plan.models[node.model.index()].name +
-                    " -o " + plan.models[node.model.index()].name + "-" + std::to_string(view.committed));
+    lines.push_back("        " + next.program + " replay " + next.run + " --task " + node.name + ":" +
+                    std::to_string(view.committed));
+    lines.push_back("        " + next.program + " export " + next.run + " --model " +
+                    plan.models[node.model.index()].name + " -o " + plan.models[node.model.index()].name + "-" +
+                    std::to_string(view.committed));
     break;
   }
   return lines;

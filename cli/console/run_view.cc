@@ -45,7 +45,8 @@ void commit_step(RunView& view, const RunEvent& event) {
     if (ends_with_metric(metric.name, "reward/mean")) push(view.reward, event.step, metric.value);
     if (ends_with_metric(metric.name, "response_length/mean")) push(view.length, event.step, metric.value);
   }
-  if (view.step_milliseconds.size() == RunView::kStepsTimed) view.step_milliseconds.erase(view.step_milliseconds.begin());
+  if (view.step_milliseconds.size() == RunView::kStepsTimed)
+    view.step_milliseconds.erase(view.step_milliseconds.begin());
   view.step_milliseconds.push_back(event.milliseconds);
 }
 

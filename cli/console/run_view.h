@@ -17,9 +17,9 @@ struct NodeView {
   bool scheduled = false;  // of an `every` block: its metrics are evaluations, not those of the step
   enum class State { waiting, running, done } state = State::waiting;
   Step step = 0;
-  std::int64_t done = 0;   // progress of a running task in its own unit; total 0: not told
+  std::int64_t done = 0;  // progress of a running task in its own unit; total 0: not told
   std::int64_t total = 0;
-  double milliseconds = 0; // of the last finished task
+  double milliseconds = 0;  // of the last finished task
   std::int32_t failures = 0;
 };
 
@@ -32,16 +32,16 @@ struct Curve {
 struct RunView {
   std::string flow;
   std::string run_dir;
-  Step first = 0;       // last committed step when this process began
+  Step first = 0;  // last committed step when this process began
   Step committed = 0;
   Step total = 0;
   std::vector<NodeView> nodes;
   Curve reward, length, accuracy;
   std::map<std::string, double> latest;  // "<node>.<metric>" of the newest committed step, evaluations left out
   std::optional<Sample> sample;
-  std::vector<double> step_milliseconds; // the newest steps, at most kStepsTimed
+  std::vector<double> step_milliseconds;  // the newest steps, at most kStepsTimed
   std::vector<std::string> warnings;
-  std::string doing;    // "redoing update 3 of 9": shown before the first step
+  std::string doing;  // "redoing update 3 of 9": shown before the first step
 
   static constexpr std::size_t kStepsTimed = 10;
 };

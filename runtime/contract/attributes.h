@@ -44,8 +44,8 @@ struct Value {
 
   Value() = default;
   template <class T>
-    requires(!std::is_same_v<std::decay_t<T>, Value>)
-  Value(T&& v) : data(std::forward<T>(v)) {}  // NOLINT: a value is what it holds
+  requires(!std::is_same_v<std::decay_t<T>, Value>) Value(T&& v)
+      : data(std::forward<T>(v)) {}  // NOLINT: a value is what it holds
 
   bool is_null() const { return std::holds_alternative<std::monostate>(data); }
   template <class T>
@@ -67,9 +67,9 @@ std::string double_text(double value);
 // Typed access for code that runs after the compiler has checked types. A missing name or another
 // type is a programmer's mistake and aborts, naming the attribute.
 bool bool_at(const Attributes& attributes, const std::string& name);
-std::int64_t int_at(const Attributes& attributes, const std::string& name);     // int or Quantity
-double real_at(const Attributes& attributes, const std::string& name);          // int or double
-std::string text_at(const Attributes& attributes, const std::string& name);     // string or Word
+std::int64_t int_at(const Attributes& attributes, const std::string& name);  // int or Quantity
+double real_at(const Attributes& attributes, const std::string& name);       // int or double
+std::string text_at(const Attributes& attributes, const std::string& name);  // string or Word
 const Value& value_at(const Attributes& attributes, const std::string& name);
 bool has(const Attributes& attributes, const std::string& name);  // present and not null
 

@@ -15,7 +15,7 @@ namespace rlflow {
 }  // namespace rlflow
 
 // `detail` is any expression that makes a std::string; evaluated only on failure.
-#define RLFLOW_CHECK(condition, detail)                                             \
-  do {                                                                              \
+#define RLFLOW_CHECK(condition, detail)                                                 \
+  do {                                                                                  \
     if (!(condition)) ::rlflow::check_failed(#condition, __FILE__, __LINE__, (detail)); \
   } while (false)

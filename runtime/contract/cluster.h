@@ -13,8 +13,8 @@ struct Gpu {
 };
 
 struct Cluster {
-  std::int32_t cpu_threads = 1;       // hardware threads this process may use
-  std::uint64_t memory_bytes = 0;     // host memory
+  std::int32_t cpu_threads = 1;    // hardware threads this process may use
+  std::uint64_t memory_bytes = 0;  // host memory
   std::vector<Gpu> gpus;
 };
 

@@ -19,8 +19,8 @@ struct Digest {
   friend auto operator<=>(const Digest&, const Digest&) = default;
 };
 
-std::string hex(const Digest& digest);                            // 64 lower-case hex digits
-std::optional<Digest> digest_from_hex(std::string_view text);     // nullopt unless exactly 64 hex digits
+std::string hex(const Digest& digest);                         // 64 lower-case hex digits
+std::optional<Digest> digest_from_hex(std::string_view text);  // nullopt unless exactly 64 hex digits
 
 // Incremental SHA-256. `field_*` calls are length- and type-prefixed, so two field sequences collide
 // only if they are equal; `bytes` is raw. Not thread-safe; one per thread.

@@ -15,7 +15,8 @@ constexpr FailureInfo kFailures[] = {
     {"R0102", "a task missed its deadline",
      "The node ran longer than its `timeout`. Give it more time (`-s NODE.timeout=…` on resume) or less work."},
     {"R0103", "a result is not a number, or a numerical gate is broken",
-     "Log-probabilities, values or the gap between sampling and training are not finite or out of bounds. Running again "
+     "Log-probabilities, values or the gap between sampling and training are not finite or out of bounds. Running "
+     "again "
      "would give the same bits, so it is never retried. The inputs are kept: `rlflow replay RUN --task ID` shows the "
      "task again."},
     {"R0104", "three updates in a row were skipped",
@@ -28,7 +29,8 @@ constexpr FailureInfo kFailures[] = {
     {"R0203", "there is no such run", "`rlflow runs` lists what there is; `--runs-dir` names another place."},
     {"R0204", "the run was written by a newer program", "Use the program that wrote it, or a newer one."},
     {"R0205", "the store is damaged",
-     "A row, a page or the database itself is not what was written. Nothing is guessed or begun afresh. Keep the folder "
+     "A row, a page or the database itself is not what was written. Nothing is guessed or begun afresh. Keep the "
+     "folder "
      "as it is and restore it from a copy."},
     {"R0206", "something could not be written",
      "A full disk, a failing device or a missing right. The store is sound: what was committed stays, the rest was "
@@ -51,7 +53,8 @@ constexpr FailureInfo kFailures[] = {
     {"R0214", "the recorded program cannot be used",
      "The run's own copy of its program does not compile with this version of rlflow."},
     {"R0215", "this change would make it another run",
-     "On resume only what does not change the meaning of a program may be overridden: stop, retries, timeouts, workers, "
+     "On resume only what does not change the meaning of a program may be overridden: stop, retries, timeouts, "
+     "workers, "
      "keep."},
     {"R0301", "the engine cannot run this plan", "The message names the node and what it asks for."},
     {"R0302", "a copy of the weights is not equal to its model",
@@ -61,7 +64,8 @@ constexpr FailureInfo kFailures[] = {
      "The same inputs gave other bits: another machine or library, or a node that depends on something it should not. "
      "The message says where the first difference is."},
     {"R0402", "the task cannot be replayed", "It is unknown, not finished, or something it needs was collected."},
-    {"R0501", "the model cannot be exported", "The message says why: an unknown model, a version that is not there, a folder in use."},
+    {"R0501", "the model cannot be exported",
+     "The message says why: an unknown model, a version that is not there, a folder in use."},
 };
 
 }  // namespace

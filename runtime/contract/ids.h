@@ -37,7 +37,5 @@ using Version = std::int64_t;
 
 template <class Tag>
 struct std::hash<rlflow::Id<Tag>> {
-  std::size_t operator()(rlflow::Id<Tag> id) const noexcept {
-    return std::hash<std::int32_t>{}(id.value);
-  }
+  std::size_t operator()(rlflow::Id<Tag> id) const noexcept { return std::hash<std::int32_t>{}(id.value); }
 };

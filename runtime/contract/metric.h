@@ -7,8 +7,8 @@
 namespace rlflow {
 
 struct Metric {
-  std::string name;   // the field's names: "reward/mean", "grad_norm", …
-  double value = 0;   // NaN and infinities are legal and stored as such
+  std::string name;  // the field's names: "reward/mean", "grad_norm", …
+  double value = 0;  // NaN and infinities are legal and stored as such
 };
 
 // A response worth showing to a person, from rollout or evaluate.

@@ -35,10 +35,10 @@ struct TaskInputs {
 };
 
 struct TaskResult {
-  std::vector<PayloadPtr> outputs;   // one per output of the signature, carried one included
+  std::vector<PayloadPtr> outputs;  // one per output of the signature, carried one included
   std::vector<Metric> metrics;
-  std::vector<Sample> samples;       // a few, for display; not stored as results
-  std::optional<UpdateOutcome> update;   // set by update nodes alone
+  std::vector<Sample> samples;                   // a few, for display; not stored as results
+  std::optional<UpdateOutcome> update;           // set by update nodes alone
   std::map<std::string, std::string> decisions;  // recorded choices that a replay must obey
 };
 
@@ -50,7 +50,7 @@ struct TaskContext {
   std::uint64_t run_seed = 1;
   // Version of the model read (rollout, logprob, evaluate) or made (update); 0 without a model.
   Version version = 0;
-  std::stop_token stop;             // polled at each decode step or micro-batch; on stop throw TaskStopped
+  std::stop_token stop;                          // polled at each decode step or micro-batch; on stop throw TaskStopped
   std::map<std::string, std::string> decisions;  // recorded by an earlier run of this task; empty the first time
   // Progress of a long task in its own unit (tokens, sequences); may be null.
   void (*progress)(void* self, std::int64_t done, std::int64_t total) = nullptr;

@@ -31,7 +31,7 @@ struct PlanSource {
 struct PlanGroup {
   std::string name;
   DeviceKind device = DeviceKind::cpu;
-  std::int32_t first = 0;    // device range [first, last); 0, 1 for cpu
+  std::int32_t first = 0;  // device range [first, last); 0, 1 for cpu
   std::int32_t last = 1;
   std::int32_t threads = 1;  // cpu: OpenMP threads of the group's tasks
   std::int32_t tp = 1;
@@ -41,15 +41,16 @@ struct PlanGroup {
 
 struct PlanModel {
   std::string name;
-  bool random_init = false;      // init(path, seed=…): config.json and tokenizer only, weights drawn
-  std::string path;              // folder, as written, relative to Plan::root
+  bool random_init = false;  // init(path, seed=…): config.json and tokenizer only, weights drawn
+  std::string path;          // folder, as written, relative to Plan::root
   std::uint64_t init_seed = 0;
   GroupId group;
   Dtype dtype = Dtype::f32;
   Head head = Head::lm;
   bool trainable = false;
-  std::optional<CallValue> optim;  // adamw(lr=…, betas=[…], eps=…, decay=…, clip=…), every argument filled in; set iff trainable
-  Attributes settings;             // the remaining settings, defaults filled in
+  std::optional<CallValue>
+      optim;  // adamw(lr=…, betas=[…], eps=…, decay=…, clip=…), every argument filled in; set iff trainable
+  Attributes settings;  // the remaining settings, defaults filled in
   Span span;
 };
 
@@ -69,15 +70,15 @@ struct PlanReplica {
 
 struct PlanData {
   std::string name;
-  std::string source;     // "builtin" or "jsonl"
-  std::string argument;   // name of the generator, or the path
-  Attributes settings;    // defaults filled in
+  std::string source;    // "builtin" or "jsonl"
+  std::string argument;  // name of the generator, or the path
+  Attributes settings;   // defaults filled in
   Span span;
 };
 
 struct PlanReward {
   std::string name;
-  std::string source;     // "builtin" or "exec"
+  std::string source;  // "builtin" or "exec"
   std::string argument;
   Attributes settings;
   Span span;
@@ -85,7 +86,7 @@ struct PlanReward {
 
 // Where an argument of a node comes from.
 struct PlanInput {
-  NodeId node;                 // invalid: this argument is not an edge, or absent
+  NodeId node;  // invalid: this argument is not an edge, or absent
   std::int32_t port = 0;
   bool previous_step = false;  // prev(x, init=…): the value of the last step
   double init = 0;             // of prev
@@ -104,43 +105,43 @@ struct PlanSchedule {
 };
 
 struct PlanNode {
-  std::string name;       // its first output's name; for a node without outputs op, model and place: "checkpoint(policy)"
-  std::string op;         // "rollout", "update", …
+  std::string name;  // its first output's name; for a node without outputs op, model and place: "checkpoint(policy)"
+  std::string op;    // "rollout", "update", …
   std::string signature;  // which signature of the catalog: "update/policy", "score/function", …
   std::int32_t op_version = 1;
   std::vector<PlanInput> inputs;    // one per argument of the signature, in its order; variadic arguments follow
   std::vector<PlanOutput> outputs;  // one per output of the signature, in its order
-  ModelId model;            // read or updated; a replica's model where `replica` is set
-  ReplicaId replica;        // reads the weights of this replica
+  ModelId model;                    // read or updated; a replica's model where `replica` is set
+  ReplicaId replica;                // reads the weights of this replica
   DataId data;
   RewardId reward;
-  std::vector<ModelId> models;   // checkpoint(policy, critic)
-  ModelId tokenizer;        // whose tokenizer turns text into ids and back here; invalid where none is needed
-  Attributes constants;     // shape constants: n, count
-  Attributes settings;      // defaults filled in; not retry, timeout, on_failure, from
-  GroupId group;            // invalid: a host task without a model
+  std::vector<ModelId> models;  // checkpoint(policy, critic)
+  ModelId tokenizer;            // whose tokenizer turns text into ids and back here; invalid where none is needed
+  Attributes constants;         // shape constants: n, count
+  Attributes settings;          // defaults filled in; not retry, timeout, on_failure, from
+  GroupId group;                // invalid: a host task without a model
   std::optional<PlanSchedule> schedule;  // set inside an `every` block
-  std::int64_t from = 1;    // skipped before this step
+  std::int64_t from = 1;                 // skipped before this step
   std::int32_t retry = 0;
   std::int64_t timeout_ms = 0;  // 0: none
   OnFailure on_failure = OnFailure::pause;
-  Span span;                // the statement
-  Span op_span;             // the call
+  Span span;     // the statement
+  Span op_span;  // the call
 };
 
 struct Plan {
-  std::string flow;                  // the flow's name
-  std::string root;                  // absolute project root: paths of models and data are relative to it
-  std::vector<PlanSource> sources;   // sources[0] is the program, imports follow
+  std::string flow;                    // the flow's name
+  std::string root;                    // absolute project root: paths of models and data are relative to it
+  std::vector<PlanSource> sources;     // sources[0] is the program, imports follow
   std::vector<std::string> overrides;  // "address=value", as given
   std::vector<PlanGroup> groups;
   std::vector<PlanModel> models;
   std::vector<PlanReplica> replicas;
   std::vector<PlanData> data;
   std::vector<PlanReward> rewards;
-  std::vector<PlanNode> nodes;       // in an order in which every edge of a step goes forward
-  std::int64_t stop_after = 0;       // last step
-  Digest meaning;                    // the semantic hash of language.md section 5
+  std::vector<PlanNode> nodes;  // in an order in which every edge of a step goes forward
+  std::int64_t stop_after = 0;  // last step
+  Digest meaning;               // the semantic hash of language.md section 5
 };
 
 // Version that step `step` of a flow generates with on this replica.

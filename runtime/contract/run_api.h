@@ -65,16 +65,16 @@ enum class ExitCode {
 
 struct Outcome {
   ExitCode code = ExitCode::yes;
-  std::string code_id;   // "R0101" … of a failure; empty on success
-  std::string message;   // one line, lower case, for a person
-  std::string help;      // the next action
+  std::string code_id;         // "R0101" … of a failure; empty on success
+  std::string message;         // one line, lower case, for a person
+  std::string help;            // the next action
   std::optional<NodeId> node;  // whose line in the program shows the failure
 };
 
 struct RunRequest {
-  std::filesystem::path run_dir;   // run: must not exist; resume: must
+  std::filesystem::path run_dir;  // run: must not exist; resume: must
   std::string name;
-  std::string command;             // as the user typed it, for the record
+  std::string command;  // as the user typed it, for the record
   std::uint64_t seed = 1;
   bool resume = false;
 };
@@ -83,12 +83,12 @@ enum class Verdict { identical, differs, cannot };
 
 struct ReplayRequest {
   std::filesystem::path run_dir;
-  std::string task;                // "traj:42", "traj:42:3"
+  std::string task;  // "traj:42", "traj:42:3"
 };
 struct ReplayReport {
   Verdict verdict = Verdict::cannot;
-  std::string detail;              // first differing element, or why not
-  std::vector<std::string> redone; // updates redone first, and outputs compared with their digests
+  std::string detail;               // first differing element, or why not
+  std::vector<std::string> redone;  // updates redone first, and outputs compared with their digests
 };
 
 struct ExportRequest {

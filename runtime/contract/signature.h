@@ -17,19 +17,19 @@
 namespace rlflow {
 
 enum class SettingType {
-  boolean,     // `whiten` alone means true
+  boolean,  // `whiten` alone means true
   integer,
   real,
-  word,        // one of `words`
-  text,        // string
-  duration,    // needs a unit: ms s m h
-  tokens,      // needs `tokens`
-  seqs,        // needs `seqs`
-  bytes,       // needs B KiB MiB GiB
-  int_range,   // lo..hi, both ends included
+  word,       // one of `words`
+  text,       // string
+  duration,   // needs a unit: ms s m h
+  tokens,     // needs `tokens`
+  seqs,       // needs `seqs`
+  bytes,      // needs B KiB MiB GiB
+  int_range,  // lo..hi, both ends included
   real_list,
   word_or_real,  // a word of `words`, or a number
-  call,        // a call of one of `calls`, e.g. truncate(2.0), adamw(lr=1e-6)
+  call,          // a call of one of `calls`, e.g. truncate(2.0), adamw(lr=1e-6)
   real_or_call,  // a number, or a call of one of `calls`: lr = cosine(3e-3, …)
 };
 
@@ -46,17 +46,17 @@ struct CallSpec {
 struct SettingSpec {
   std::string name;
   SettingType type = SettingType::boolean;
-  std::optional<Value> fallback;     // the default; nullopt: required, unless `optional`
-  bool optional = false;             // may be absent and has no default
-  std::optional<double> lo;          // smallest value, included
+  std::optional<Value> fallback;  // the default; nullopt: required, unless `optional`
+  bool optional = false;          // may be absent and has no default
+  std::optional<double> lo;       // smallest value, included
   std::optional<double> hi;
-  bool lo_open = false;              // lo itself is not allowed (a temperature may be 0, a learning rate not)
+  bool lo_open = false;  // lo itself is not allowed (a temperature may be 0, a learning rate not)
   std::vector<std::string> words;
   std::vector<CallSpec> calls;
-  bool in_meaning = true;            // part of the semantic hash and the task key
-  bool runs = true;                  // false: checks and plans; `run` refuses any value but the default
+  bool in_meaning = true;                   // part of the semantic hash and the task key
+  bool runs = true;                         // false: checks and plans; `run` refuses any value but the default
   std::vector<std::string> not_executable;  // those of `words` and `calls` that `run` refuses
-  std::string doc;                   // one line
+  std::string doc;                          // one line
 };
 
 // Whether this build can execute a setting with this value; a null value means the setting is absent.
@@ -70,35 +70,35 @@ inline bool can_execute(const SettingSpec& spec, const Value& value) {
 }
 
 enum class ArgumentRole {
-  edge,        // an output of another node, of one of `kinds`
+  edge,  // an output of another node, of one of `kinds`
   data,
   replica,
-  model,       // any model
-  trainable,   // a model declared trainable
-  reward,      // a declared reward function
-  constant,    // a whole number that fixes the shape: n of rollout, the count of take
+  model,      // any model
+  trainable,  // a model declared trainable
+  reward,     // a declared reward function
+  constant,   // a whole number that fixes the shape: n of rollout, the count of take
 };
 
 struct ArgumentSpec {
   std::string name;
   ArgumentRole role = ArgumentRole::edge;
-  std::vector<Kind> kinds;          // edge: kinds accepted, the first is the one messages name
-  std::vector<std::string> heads;   // model, trainable: values of the model's `head` that fit; empty: any
-  std::vector<std::string> dims;    // edge: {"B", "T"}; equal letters of one signature must have one origin. A kind
-                                    // with fewer dims than written here matches its prefix (reward[B] fits reward[B, T])
+  std::vector<Kind> kinds;         // edge: kinds accepted, the first is the one messages name
+  std::vector<std::string> heads;  // model, trainable: values of the model's `head` that fit; empty: any
+  std::vector<std::string> dims;   // edge: {"B", "T"}; equal letters of one signature must have one origin. A kind
+                                   // with fewer dims than written here matches its prefix (reward[B] fits reward[B, T])
   bool optional = false;
-  bool named_only = false;          // must be written name=…
-  bool variadic = false;            // last; one or more
-  std::optional<double> lo, hi;     // constant
-  std::optional<Value> fallback;    // constant: default
+  bool named_only = false;        // must be written name=…
+  bool variadic = false;          // last; one or more
+  std::optional<double> lo, hi;   // constant
+  std::optional<Value> fallback;  // constant: default
   std::string doc;
 };
 
 struct OutputSpec {
-  std::string name;                 // what a second unnamed use would be called: "adv", "returns"
+  std::string name;  // what a second unnamed use would be called: "adv", "returns"
   Kind kind = Kind::metrics;
-  std::vector<std::string> dims;    // letters of the inputs, or fresh ones
-  bool carried = false;             // hidden: goes to this node's own next step (a cursor)
+  std::vector<std::string> dims;  // letters of the inputs, or fresh ones
+  bool carried = false;           // hidden: goes to this node's own next step (a cursor)
 };
 
 enum class NodeEffect { none, update, checkpoint };
@@ -106,23 +106,23 @@ enum class NodeEffect { none, update, checkpoint };
 // Where an op has several signatures, the arguments choose (their kinds, roles and names); where those still leave
 // several, the one whose `words` hold the word that the program gives to a setting (`estimator = reinforce_pp`).
 struct NodeSignature {
-  std::string key;                  // unique: "update/policy"
-  std::string op;                   // "update"
-  std::int32_t version = 1;         // raised when the same inputs would give other bits
+  std::string key;           // unique: "update/policy"
+  std::string op;            // "update"
+  std::int32_t version = 1;  // raised when the same inputs would give other bits
   std::vector<ArgumentSpec> arguments;
   std::vector<OutputSpec> outputs;
   std::vector<SettingSpec> settings;  // without the common ones
   NodeEffect effect = NodeEffect::none;
-  bool only_in_every = false;       // evaluate, checkpoint
+  bool only_in_every = false;  // evaluate, checkpoint
   bool needs_tokenizer = false;
-  bool runs = true;                 // false: known to check and plan, not executable yet
-  std::string doc;                  // one sentence
+  bool runs = true;  // false: known to check and plan, not executable yet
+  std::string doc;   // one sentence
 };
 
-struct SourceSignature {            // one built-in task generator, reader or reward
-  std::string source;               // "builtin", "jsonl", "exec"
-  std::string name;                 // of a builtin; empty for jsonl and exec
-  std::vector<Kind> kinds;          // data: what take nodes can read from it (prompts, examples, pairs)
+struct SourceSignature {    // one built-in task generator, reader or reward
+  std::string source;       // "builtin", "jsonl", "exec"
+  std::string name;         // of a builtin; empty for jsonl and exec
+  std::vector<Kind> kinds;  // data: what take nodes can read from it (prompts, examples, pairs)
   std::vector<SettingSpec> settings;
   bool runs = true;
   std::string doc;
@@ -132,7 +132,7 @@ struct Catalog {
   std::vector<NodeSignature> nodes;
   std::vector<SourceSignature> data;
   std::vector<SourceSignature> rewards;
-  std::vector<SettingSpec> common;         // retry, timeout, on_failure, from
+  std::vector<SettingSpec> common;  // retry, timeout, on_failure, from
   std::vector<SettingSpec> model_settings;
   std::vector<SettingSpec> group_settings;
   std::vector<SettingSpec> replica_settings;

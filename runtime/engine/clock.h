@@ -9,8 +9,8 @@ namespace rlflow {
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual double now_ms() const = 0;           // monotonic, any origin
-  virtual std::int64_t wall_ms() const = 0;    // Unix time, for the record only
+  virtual double now_ms() const = 0;         // monotonic, any origin
+  virtual std::int64_t wall_ms() const = 0;  // Unix time, for the record only
 };
 
 class SystemClock final : public Clock {

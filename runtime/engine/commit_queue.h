@@ -37,14 +37,14 @@ class CommitQueue {
   Database& database_;
   const Mode mode_;
   std::function<void()> on_commit_;
-  std::vector<Job> told_;  // of the writer thread
+  std::vector<Job> told_;     // of the writer thread
   std::int64_t commits_ = 0;  // of the writer thread
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Job> queue_;        // guarded by mutex_
-  bool writing_ = false;         // guarded by mutex_
-  bool closing_ = false;         // guarded by mutex_
-  std::exception_ptr failure_;   // guarded by mutex_
+  std::deque<Job> queue_;       // guarded by mutex_
+  bool writing_ = false;        // guarded by mutex_
+  bool closing_ = false;        // guarded by mutex_
+  std::exception_ptr failure_;  // guarded by mutex_
   std::thread thread_;
 };
 

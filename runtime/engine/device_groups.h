@@ -21,7 +21,7 @@ class WorkerThread {
   WorkerThread(const WorkerThread&) = delete;
   WorkerThread& operator=(const WorkerThread&) = delete;
 
-  void post(std::function<void()> work);  // `work` throws nothing
+  void post(std::function<void()> work);         // `work` throws nothing
   void call(const std::function<void()>& work);  // waits; rethrows
 
  private:

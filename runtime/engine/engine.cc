@@ -42,17 +42,25 @@ void say_opened(const Session& session, Step committed) {
 // Checks a resumed run before anything is written: its state, its files, its program.
 std::optional<Outcome> refuse_resume(const Session& session, const RecordedRun& run) {
   if (run.state == RunState::failed) {
-    return Outcome{ExitCode::no, "R0213", "run `" + run.name + "` failed for good: " + run.stop_reason,
-                   "fix the cause and start another run", {}};
+    return Outcome{ExitCode::no,
+                   "R0213",
+                   "run `" + run.name + "` failed for good: " + run.stop_reason,
+                   "fix the cause and start another run",
+                   {}};
   }
   if (run.meaning != session.plan.meaning) {
-    return Outcome{ExitCode::no, "R0212", "the program is not the one that run `" + run.name + "` began with",
-                   "resume without changed settings, or start another run", {}};
+    return Outcome{ExitCode::no,
+                   "R0212",
+                   "the program is not the one that run `" + run.name + "` began with",
+                   "resume without changed settings, or start another run",
+                   {}};
   }
   if (run.state == RunState::done && run.committed >= session.plan.stop_after) {
-    return Outcome{ExitCode::yes, {}, "run `" + run.name + "` is finished already, at step " +
-                                          std::to_string(run.committed),
-                   "give a later `stop` to go on", {}};
+    return Outcome{ExitCode::yes,
+                   {},
+                   "run `" + run.name + "` is finished already, at step " + std::to_string(run.committed),
+                   "give a later `stop` to go on",
+                   {}};
   }
   return std::nullopt;
 }
@@ -160,8 +168,8 @@ Outcome resume(const Session& session) {
   for (const std::string& problem : check_files(database, artifacts)) session.events.warn(problem);
   std::map<std::string, std::string> environment = session.library.environment();
   warn_of_environment(session, run, environment);
-  TaskStore tasks(database, TaskStore::begin_epoch(database, environment, session.plan.stop_after,
-                                                   session.plan.overrides));
+  TaskStore tasks(database,
+                  TaskStore::begin_epoch(database, environment, session.plan.stop_after, session.plan.overrides));
   clear_temporary_files(session.files, run_dir);
   finish_removals(database, tasks, artifacts);
   say_opened(session, run.committed);

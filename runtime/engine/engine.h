@@ -18,11 +18,11 @@ namespace rlflow {
 struct EngineOptions {
   enum class Threads { tbb, plain, seeded };
   Threads threads = Threads::tbb;
-  std::uint64_t seed = 0;          // of the order of tasks, with Threads::seeded
-  const Clock* clock = nullptr;    // the system's if null
-  FileLayer* files = nullptr;      // the disk if null
+  std::uint64_t seed = 0;        // of the order of tasks, with Threads::seeded
+  const Clock* clock = nullptr;  // the system's if null
+  FileLayer* files = nullptr;    // the disk if null
   WatchdogLimits watchdog;
-  double pause_grace_ms = 8000;    // from a pause request until running tasks are asked to stop
+  double pause_grace_ms = 8000;  // from a pause request until running tasks are asked to stop
   // A task ignored its stop request: ends the process, since a thread inside a library cannot be ended.
   std::function<void(ExitCode)> leave_process;
 };

@@ -48,8 +48,11 @@ Outcome export_at(const Plan& plan, const ExportRequest& request, RecordedSessio
   std::vector<std::string> redone;
   auto instance = recorded_model(session, *executor, *model, version, redone);
   write_folder(*instance, request.folder);
-  return {ExitCode::yes, {}, "`" + request.model + "` v" + std::to_string(version) + " is in `" +
-                                 request.folder.string() + "`", {}, {}};
+  return {ExitCode::yes,
+          {},
+          "`" + request.model + "` v" + std::to_string(version) + " is in `" + request.folder.string() + "`",
+          {},
+          {}};
 }
 
 }  // namespace
@@ -58,7 +61,8 @@ Outcome export_model(const Plan& plan, const ExportRequest& request, NodeLibrary
                      const EngineOptions& options) {
   std::error_code error;
   if (std::filesystem::exists(request.folder, error) && !std::filesystem::is_empty(request.folder, error)) {
-    return unanswerable("`" + request.folder.string() + "` is not an empty folder", "name a folder that does not exist");
+    return unanswerable("`" + request.folder.string() + "` is not an empty folder",
+                        "name a folder that does not exist");
   }
   PosixFiles disk;
   return caught([&] {

@@ -135,7 +135,8 @@ Manifest Recorder::batch_of(const CompletedTask& task, const std::map<std::int32
 Manifest Recorder::put_manifest(const std::string& kind, std::vector<Member> members) {
   std::sort(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.name < b.name; });
   std::string text = manifest_text(kind, members);
-  Artifact artifact = parts_.artifacts.put("manifest", [&](ByteSink& sink) { sink.write(std::as_bytes(std::span(text))); });
+  Artifact artifact =
+      parts_.artifacts.put("manifest", [&](ByteSink& sink) { sink.write(std::as_bytes(std::span(text))); });
   return {artifact, std::move(members)};
 }
 

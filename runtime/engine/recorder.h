@@ -22,11 +22,11 @@ namespace rlflow {
 struct CompletedTask {
   TaskId task;
   TaskResult result;
-  std::vector<Edge> edges;                    // where its inputs came from
-  std::map<std::int32_t, PayloadPtr> inits;   // inputs made by `prev(…, init=…)`
+  std::vector<Edge> edges;                   // where its inputs came from
+  std::map<std::int32_t, PayloadPtr> inits;  // inputs made by `prev(…, init=…)`
   std::int32_t attempt = 1;
   double milliseconds = 0;
-  std::optional<WeightsDigest> weights;       // of the version that an update made
+  std::optional<WeightsDigest> weights;  // of the version that an update made
 };
 
 struct CheckpointModel {

@@ -67,8 +67,7 @@ TaskInputs read_inputs(const Replay& replay) {
 std::unique_ptr<ModelInstance> bring_model(const Replay& replay) {
   if (!replay.node().model.valid()) return nullptr;
   Version version = replay.session.graph.version_read(replay.id.node, replay.id.step);
-  auto model =
-      recorded_model(replay.session, replay.executor, replay.node().model, version, replay.report.redone);
+  auto model = recorded_model(replay.session, replay.executor, replay.node().model, version, replay.report.redone);
   if (!replay.session.graph.reads_copy(replay.id.node)) return model;
   const PlanReplica& replica = replay.plan.replicas[replay.node().replica.index()];
   return model->copy_for_replica(dtype_name(replica.dtype));
@@ -103,8 +102,8 @@ std::string first_differing_byte(const std::vector<std::byte>& recorded, const s
 bool compare_outputs(const Replay& replay, const TaskResult& result) {
   auto recorded = outputs_of(replay.session.database, replay.row.row);
   if (recorded.size() != result.outputs.size()) {
-    replay.report.detail = "recorded are " + std::to_string(recorded.size()) + " outputs, now " +
-                           std::to_string(result.outputs.size());
+    replay.report.detail =
+        "recorded are " + std::to_string(recorded.size()) + " outputs, now " + std::to_string(result.outputs.size());
     return false;
   }
   for (std::size_t port = 0; port < recorded.size(); ++port) {
@@ -156,7 +155,8 @@ Outcome replay_named(const Plan& plan, const TaskName& task, RecordedSession& se
                      ReplayReport& report, const EngineOptions& options) {
   try {
     TaskId id = find_node(plan, task);
-    if (session.graph.is_checkpoint(id.node)) throw CannotReplay{"a checkpoint computes nothing that could be compared"};
+    if (session.graph.is_checkpoint(id.node))
+      throw CannotReplay{"a checkpoint computes nothing that could be compared"};
     TaskRow row = find_finished(session.database, task);
     std::unique_ptr<Executor> executor = make_executor(plan, library, options);
     report.verdict = answer({plan, library, session, *executor, report, id, row});

@@ -115,8 +115,7 @@ void RunLoop::resolve_carried(TaskId task, Launched& launched) {
     std::optional<Step> step = values_.newest_before(task.node, task.step);
     if (!step) return;
     launched.inputs.carried = values_.at(task.node, *step)->at(port);
-    launched.completed.edges.push_back(
-        {name_of({task.node, *step}), static_cast<std::int32_t>(port), kCarriedPort});
+    launched.completed.edges.push_back({name_of({task.node, *step}), static_cast<std::int32_t>(port), kCarriedPort});
   }
 }
 

@@ -8,7 +8,11 @@
 namespace rlflow {
 
 Schedule::Schedule(const Plan& plan, const StepGraph& graph, Step committed)
-    : plan_(plan), graph_(graph), next_(committed + 1), oldest_(committed + 1), group_busy_(plan.groups.size(), false) {}
+    : plan_(plan),
+      graph_(graph),
+      next_(committed + 1),
+      oldest_(committed + 1),
+      group_busy_(plan.groups.size(), false) {}
 
 bool Schedule::flow_finished(Step step) const {
   auto found = steps_.find(step);

@@ -34,7 +34,7 @@ class Schedule {
   // Steps all of whose tasks have ended and that were not taken yet, in order.
   std::vector<Step> take_finished_steps();
   std::size_t running() const { return running_; }
-  bool all_finished() const;              // up to the last step
+  bool all_finished() const;                // up to the last step
   Step next_step() const { return next_; }  // the next to be admitted
   std::vector<TaskId> unfinished() const;
   // One line for each task that waits: "update:3 waits for evaluate:2". For a person whose run stands still.
@@ -61,8 +61,8 @@ class Schedule {
   const Plan& plan_;
   const StepGraph& graph_;
   Step next_;
-  Step oldest_;                     // oldest step that was not taken as finished
-  std::map<TaskId, Task> tasks_;    // of the steps in steps_
+  Step oldest_;                      // oldest step that was not taken as finished
+  std::map<TaskId, Task> tasks_;     // of the steps in steps_
   std::map<Step, StepState> steps_;  // admitted and not taken as finished
   std::vector<bool> group_busy_;
   std::size_t running_ = 0;

@@ -32,7 +32,7 @@ class StepGraph {
   bool in_block(NodeId node) const;            // stands inside an `every` block
   bool is_update(NodeId node) const;
   bool is_checkpoint(NodeId node) const;
-  bool keeps_last_value(NodeId node) const;    // read by a later step, through prev or as a carried output
+  bool keeps_last_value(NodeId node) const;  // read by a later step, through prev or as a carried output
 
   bool versioned(ModelId model) const { return updates_[model.index()].valid(); }
   NodeId update_of(ModelId model) const { return updates_[model.index()]; }
@@ -54,7 +54,7 @@ class StepGraph {
   bool reads_live(NodeId node, ModelId model) const;
 
   const Plan& plan_;
-  std::vector<NodeId> updates_;        // by model
+  std::vector<NodeId> updates_;         // by model
   std::vector<bool> keeps_last_value_;  // by node
   Step lag_ = 0;
 };

@@ -25,10 +25,10 @@ struct TaskFailure {
 };
 
 struct TaskReport {
-  std::optional<TaskResult> result;    // exactly one of the two
+  std::optional<TaskResult> result;  // exactly one of the two
   std::optional<TaskFailure> failure;
-  std::int32_t attempt = 1;            // the last one
-  double milliseconds = 0;             // of it
+  std::int32_t attempt = 1;  // the last one
+  double milliseconds = 0;   // of it
 };
 
 // Hears of attempts as they happen, on the task's thread.

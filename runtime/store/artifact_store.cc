@@ -121,9 +121,9 @@ std::string json_string(std::string_view text) {
 }
 
 std::string manifest_text(const std::string& kind, std::span<const Member> members) {
-  RLFLOW_CHECK(std::is_sorted(members.begin(), members.end(),
-                              [](const Member& a, const Member& b) { return a.name < b.name; }),
-               "members of a manifest stand in the order of their names");
+  RLFLOW_CHECK(
+      std::is_sorted(members.begin(), members.end(), [](const Member& a, const Member& b) { return a.name < b.name; }),
+      "members of a manifest stand in the order of their names");
   std::string text = "{\"format\": \"rlflow.manifest/1\", \"kind\": " + json_string(kind) + ", \"members\": {";
   for (std::size_t i = 0; i < members.size(); ++i) {
     text += (i > 0 ? ",\n" : "\n") + json_string(members[i].name) + ": \"" + hex(members[i].part) + "\"";

@@ -54,8 +54,7 @@ void row_sum(sqlite3_context* context, int count, sqlite3_value** values) {
 
 constexpr const char* kCommonPragmas =
     "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;";
-constexpr const char* kWriterPragmas =
-    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;";
+constexpr const char* kWriterPragmas = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;";
 
 // A read-only folder has no place for the shared memory of a log; without a log the file alone is the truth.
 std::string reader_uri(const std::filesystem::path& file, bool immutable) {
@@ -228,8 +227,7 @@ void Database::execute(std::string_view sql) {
 
 Statement Database::prepare(std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
-  int code =
-      sqlite3_prepare_v2(connection_->handle, sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
+  int code = sqlite3_prepare_v2(connection_->handle, sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
   if (code != SQLITE_OK) fail(connection_->handle, code, file_, "read");
   return Statement(std::make_unique<Statement::Handle>(connection_->handle, statement, file_));
 }

@@ -45,7 +45,7 @@ class Statement {
   std::int64_t int_at(int column) const;
   double real_at(int column) const;
   std::string text_at(int column) const;
-  Digest digest_at(int column) const;                // StoreError unless 32 bytes
+  Digest digest_at(int column) const;                 // StoreError unless 32 bytes
   WeightsDigest weights_digest_at(int column) const;  // StoreError unless 16 bytes
   std::optional<Digest> optional_digest_at(int column) const;
 
@@ -65,7 +65,7 @@ class Database {
   enum class Mode {
     create,  // makes the file; the schema is the caller's business
     write,
-    read,    // also of a read-only folder, if no unfinished log stands beside the file
+    read,  // also of a read-only folder, if no unfinished log stands beside the file
   };
   Database(const std::filesystem::path& file, Mode mode);
   ~Database();
@@ -84,8 +84,8 @@ class Database {
   void run(std::string_view sql, const Values&... values) {
     query(sql, values...).run();
   }
-  std::int64_t changes() const;    // rows changed by the last statement
-  std::int64_t last_row() const;   // rowid of the last insert
+  std::int64_t changes() const;               // rows changed by the last statement
+  std::int64_t last_row() const;              // rowid of the last insert
   std::int64_t number(std::string_view sql);  // the single number of a query
   std::string text(std::string_view sql);     // the single text of a query
 

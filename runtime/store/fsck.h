@@ -14,7 +14,8 @@ namespace rlflow {
 std::vector<std::string> check_rows(Database& database);
 // Throws StoreError naming the first problem and how many there are.
 void require_sound(Database& database);
-// Live artifacts whose file is missing or has another size, one line each. What still needs one is told when it is read.
+// Live artifacts whose file is missing or has another size, one line each. What still needs one is told when it is
+// read.
 std::vector<std::string> check_files(Database& database, const ArtifactStore& artifacts);
 
 }  // namespace rlflow

@@ -64,8 +64,8 @@ RecordedMetric metric_at(const Statement& row) {
 }
 
 RecordedRun recorded_run(Database& database) {
-  Statement row = database.prepare(
-      "SELECT name,flow,command,state,reason,epoch,seed,meaning,root,total,created_ms FROM run");
+  Statement row =
+      database.prepare("SELECT name,flow,command,state,reason,epoch,seed,meaning,root,total,created_ms FROM run");
   if (!row.step()) {
     throw StoreError(ExitCode::store_damaged, "R0205", "`" + database.file().string() + "` records no run",
                      "the process died while it began; start the run again under another name");
@@ -105,8 +105,7 @@ std::vector<TaskRow> tasks_after(Database& database, Step step) {
 
 std::optional<TaskRow> newest_done(Database& database, const std::string& node, Step step) {
   Statement row = database.query(
-      std::string(kTaskColumns) + "WHERE node=?1 AND step<=?2 AND state='done' ORDER BY step DESC LIMIT 1", node,
-      step);
+      std::string(kTaskColumns) + "WHERE node=?1 AND step<=?2 AND state='done' ORDER BY step DESC LIMIT 1", node, step);
   if (!row.step()) return std::nullopt;
   return task_row(row);
 }
@@ -156,8 +155,13 @@ std::optional<VersionState> find_version(Database& database, const std::string& 
       "SELECT outcome,wdigest,lineage,sdigest,ckpt,batch,update_task FROM versions WHERE model=?1 AND version=?2",
       model, version);
   if (!row.step()) return std::nullopt;
-  VersionState state{row.text_at(0),           row.weights_digest_at(1),  row.digest_at(2), row.optional_digest_at(3),
-                     row.optional_digest_at(4), row.optional_digest_at(5), {}};
+  VersionState state{row.text_at(0),
+                     row.weights_digest_at(1),
+                     row.digest_at(2),
+                     row.optional_digest_at(3),
+                     row.optional_digest_at(4),
+                     row.optional_digest_at(5),
+                     {}};
   if (!row.null_at(6)) state.update_task = row.int_at(6);
   return state;
 }

@@ -32,8 +32,7 @@ RunLock::RunLock(const std::filesystem::path& run_dir) {
   std::filesystem::path file = run_dir / "lock";
   descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor_ < 0) {
-    throw StoreError(ExitCode::person_must_act, "R0211",
-                     "cannot open `" + file.string() + "`: " + std::strerror(errno),
+    throw StoreError(ExitCode::person_must_act, "R0211", "cannot open `" + file.string() + "`: " + std::strerror(errno),
                      "make the folder writable, or copy the run elsewhere");
   }
   struct flock region = whole_file(F_WRLCK);
@@ -74,8 +73,7 @@ std::filesystem::path stage_run_directory(FileLayer& files, const std::filesyste
   std::filesystem::path parent = std::filesystem::absolute(run_dir).parent_path();
   std::error_code error;  // the call below tells why it failed
   std::filesystem::create_directories(parent, error);
-  std::filesystem::path staged =
-      parent / ("." + run_dir.filename().string() + ".new-" + std::to_string(::getpid()));
+  std::filesystem::path staged = parent / ("." + run_dir.filename().string() + ".new-" + std::to_string(::getpid()));
   std::filesystem::remove_all(staged, error);  // of a killed process that had this id
   files.make_folder(staged);
   for (const char* room : {"artifacts", "tmp", "log", "program"}) files.make_folder(staged / room);

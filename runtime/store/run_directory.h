@@ -33,8 +33,7 @@ std::int64_t lock_holder(const std::filesystem::path& run_dir);
 // A run is born whole: its folder is filled under another name beside its own, then renamed.
 // `stage` makes the rooms and returns that folder; StoreError R0202 if something is at `run_dir` already.
 std::filesystem::path stage_run_directory(FileLayer& files, const std::filesystem::path& run_dir);
-void publish_run_directory(FileLayer& files, const std::filesystem::path& staged,
-                           const std::filesystem::path& run_dir);
+void publish_run_directory(FileLayer& files, const std::filesystem::path& staged, const std::filesystem::path& run_dir);
 // Copies the sources, for people to read: program/<position>-<file name>.
 void copy_program(FileLayer& files, const std::filesystem::path& run_dir, const std::vector<PlanSource>& sources);
 // StoreError R0203 unless the folder holds a run; R0211 if this user may not write there.

@@ -21,7 +21,7 @@ enum class RunState {
   paused,       // by a signal
   stopped,      // by a failure that a person must look at; resumable
   done,
-  failed,       // `on_failure = fail`: not resumable
+  failed,  // `on_failure = fail`: not resumable
 };
 const char* run_state_name(RunState state);
 
@@ -29,37 +29,37 @@ const char* run_state_name(RunState state);
 struct RunSummary {
   std::string name;
   std::filesystem::path path;
-  std::string problem;             // why the rest could not be read ("newer than this program"); empty if it could
+  std::string problem;  // why the rest could not be read ("newer than this program"); empty if it could
   RunState state = RunState::done;
   std::string flow;
-  Step committed = 0;              // last step whose tasks are all durable
-  Step total = 0;                  // last step of the flow
-  std::int64_t created_ms = 0;     // wall clock, Unix time
+  Step committed = 0;           // last step whose tasks are all durable
+  Step total = 0;               // last step of the flow
+  std::int64_t created_ms = 0;  // wall clock, Unix time
 };
 
 struct RecordedRun {
   std::string name;
   RunState state = RunState::done;
-  std::int64_t holder_pid = 0;     // process that runs it, 0 if none
-  std::int64_t epoch = 1;          // starts so far: one more than the number of resumes
+  std::int64_t holder_pid = 0;  // process that runs it, 0 if none
+  std::int64_t epoch = 1;       // starts so far: one more than the number of resumes
   std::uint64_t seed = 1;
   std::string flow;
-  std::string command;             // as the user typed it
+  std::string command;  // as the user typed it
   std::int64_t created_ms = 0;
   Step committed = 0;
   Step total = 0;
-  std::string stop_reason;         // why it is stopped or failed, one line
+  std::string stop_reason;  // why it is stopped or failed, one line
   // What `resume`, `replay` and `export` compile again: sources[0] is the program, imports follow.
   std::vector<PlanSource> sources;
   std::string root;
   std::vector<std::string> overrides;
-  Digest meaning;                  // semantic hash of the plan it ran with
+  Digest meaning;                                  // semantic hash of the plan it ran with
   std::map<std::string, std::string> environment;  // of the newest epoch
 };
 
 struct RecordedOutput {
   std::int32_t port = 0;
-  std::string kind;                // "traj", "reward", …
+  std::string kind;  // "traj", "reward", …
   Digest digest;
   std::uint64_t bytes = 0;
 };
@@ -68,11 +68,11 @@ struct RecordedTask {
   std::string node;
   Step step = 0;
   std::int32_t slot = 0;
-  std::string state;               // admitted, done, skipped, failed, cancelled
-  std::int32_t attempts = 0;       // lost ones included
+  std::string state;          // admitted, done, skipped, failed, cancelled
+  std::int32_t attempts = 0;  // lost ones included
   std::int32_t failures = 0;
-  double milliseconds = 0;         // of the last attempt that ended
-  std::string error;               // of the last failure
+  double milliseconds = 0;  // of the last attempt that ended
+  std::string error;        // of the last failure
   std::optional<Digest> key;
   std::vector<RecordedOutput> outputs;
 };
@@ -80,17 +80,17 @@ struct RecordedTask {
 struct RecordedVersion {
   std::string model;
   Version version = 0;
-  std::string outcome;             // init, applied, partial, skipped, held
+  std::string outcome;  // init, applied, partial, skipped, held
   WeightsDigest weights;
-  bool checkpoint = false;         // a checkpoint of it is kept (version 0: its source files)
+  bool checkpoint = false;  // a checkpoint of it is kept (version 0: its source files)
 };
 
 struct RecordedMetric {
   Step step = 0;
   std::string node;
   std::string name;
-  double value = 0;                // NaN and infinities as they were
-  std::string model;               // which version it describes; empty if none
+  double value = 0;   // NaN and infinities as they were
+  std::string model;  // which version it describes; empty if none
   Version version = 0;
 };
 
@@ -98,8 +98,8 @@ struct RecordedEvent {
   std::int64_t sequence = 0;
   std::int64_t epoch = 0;
   std::int64_t wall_ms = 0;
-  std::string kind;                // "warning", "failure", "resumed", "paused", …
-  std::string task;                // "traj:42", empty if none
+  std::string kind;  // "warning", "failure", "resumed", "paused", …
+  std::string task;  // "traj:42", empty if none
   std::string text;
 };
 
@@ -121,7 +121,7 @@ class RunReader {
   std::vector<RecordedTask> tasks(Step step) const;                       // in the order they were admitted
   std::vector<RecordedVersion> versions(const std::string& model) const;  // all models if empty; by model, version
   std::vector<RecordedMetric> metrics(const std::string& node = {}, const std::string& name = {}) const;  // by step
-  std::vector<RecordedEvent> events() const;                              // oldest first
+  std::vector<RecordedEvent> events() const;  // oldest first
   // Bytes of an artifact, hash checked.
   std::vector<std::byte> artifact(const Digest& digest) const;
 

@@ -17,7 +17,7 @@ struct TaskName {
   friend auto operator<=>(const TaskName&, const TaskName&) = default;
 };
 
-std::string to_text(const TaskName& task);                          // the slot is left out where it is 0
+std::string to_text(const TaskName& task);                           // the slot is left out where it is 0
 std::optional<TaskName> task_name_from_text(std::string_view text);  // nullopt unless it has one of the two forms
 
 }  // namespace rlflow

@@ -41,8 +41,8 @@ void TaskStore::start_attempt(const TaskName& task, std::int32_t attempt) {
 
 void TaskStore::end_attempt(const TaskName& task, const AttemptEnd& end) {
   std::int64_t row = row_of(task);
-  database_.run("UPDATE attempts SET ended=?3, ms=?4, detail=?5 WHERE task=?1 AND n=?2", row,
-                std::int64_t{end.attempt}, end.ended, end.milliseconds, end.detail);
+  database_.run("UPDATE attempts SET ended=?3, ms=?4, detail=?5 WHERE task=?1 AND n=?2", row, std::int64_t{end.attempt},
+                end.ended, end.milliseconds, end.detail);
   if (end.ended == "stopped") return;  // asked to leave: not a failure
   database_.run("UPDATE tasks SET failures=failures+1, err=?2 WHERE id=?1", row, end.detail);
   seal_row(database_, kTasksTable, row);
@@ -78,8 +78,8 @@ void TaskStore::finish(const FinishedTask& finished) {
   auto recorded = find_task(database_, finished.task);
   RLFLOW_CHECK(recorded, to_text(finished.task) + " was not admitted");
   std::int64_t row = recorded->row;
-  database_.run("UPDATE attempts SET ended='done', ms=?3 WHERE task=?1 AND n=?2", row,
-                std::int64_t{finished.attempt}, finished.milliseconds);
+  database_.run("UPDATE attempts SET ended='done', ms=?3 WHERE task=?1 AND n=?2", row, std::int64_t{finished.attempt},
+                finished.milliseconds);
   if (recorded->state == "done") return require_same(row, finished);
   for (std::size_t port = 0; port < finished.outputs.size(); ++port) {
     database_.run("INSERT INTO outputs(task,port,digest) VALUES(?1,?2,?3)", row, static_cast<std::int64_t>(port),
@@ -115,8 +115,8 @@ void TaskStore::require_same(std::int64_t task, const FinishedTask& finished) {
 
 void TaskStore::add_metrics(const FinishedTask& finished) {
   for (const Metric& metric : finished.metrics) {
-    Statement insert = database_.prepare(
-        "INSERT INTO metrics(step,node,name,model,version,value,nonfinite) VALUES(?,?,?,?,?,?,?)");
+    Statement insert =
+        database_.prepare("INSERT INTO metrics(step,node,name,model,version,value,nonfinite) VALUES(?,?,?,?,?,?,?)");
     insert.bind(finished.task.step).bind(finished.task.node).bind(metric.name);
     if (finished.described) {
       insert.bind(finished.described->model).bind(finished.described->version);

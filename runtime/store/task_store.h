@@ -116,8 +116,8 @@ class TaskStore {
   static void create_run(Database& database, const NewRun& run);
   // Opens the next epoch of an existing run, in its own transaction: state running, attempts that a killed
   // process left open become `lost`. Returns the epoch.
-  static std::int64_t begin_epoch(Database& database, const std::map<std::string, std::string>& environment,
-                                  Step total, const std::vector<std::string>& overrides);
+  static std::int64_t begin_epoch(Database& database, const std::map<std::string, std::string>& environment, Step total,
+                                  const std::vector<std::string>& overrides);
 
   void admit(std::span<const NewTask> tasks);  // those that are there already stay as they are
   void start_attempt(const TaskName& task, std::int32_t attempt);

@@ -80,7 +80,8 @@ TEST(Console, LiveLinesFitTheTerminalWithAndWithoutUnicode) {
   Plan plan = small_plan();
   RunView view = new_view(plan);
   apply(view, opened());
-  for (Step step = 1; step <= 3; ++step) apply(view, committed(step, {{"r.reward/mean", 0.1 * static_cast<double>(step)}}));
+  for (Step step = 1; step <= 3; ++step)
+    apply(view, committed(step, {{"r.reward/mean", 0.1 * static_cast<double>(step)}}));
   view.sample = Sample{"347+586=", std::string(300, '9'), 0.0};
   view.warnings = {"a long warning " + std::string(300, 'w')};
   for (bool unicode : {true, false}) {

@@ -97,7 +97,10 @@ TEST(Render, TabsAreFourColumnsAndColumnsCountCodePoints) {
 
 // Found with `check /bin/ls`: the message printed thousands of unprintable characters.
 TEST(Render, BinaryFilesAreNotShown) {
-  std::string message = first_message(std::string("\x7f" "ELF\x02\0\0\0", 8));
+  std::string message =
+      first_message(std::string("\x7f"
+                                "ELF\x02\0\0\0",
+                                8));
   EXPECT_NE(message.find("error[E0107]"), std::string::npos) << message;
   EXPECT_EQ(message.find("ELF"), std::string::npos) << message;
 }

@@ -30,7 +30,8 @@ TEST(Determinism, AnotherSeedIsAnotherHistory) {
   EXPECT_NE(one[1], two[1]);
 }
 
-// A replica on a group of its own is a copy of the weights, brought to each version: the results are those of one group.
+// A replica on a group of its own is a copy of the weights, brought to each version: the results are those of one
+// group.
 TEST(Determinism, TwoGroupsGiveTheBitsOfOne) {
   ScratchFolder runs("groups");
   std::string program = read_file(std::string(RLFLOW_SOURCE_DIR) + "/pipelines/tiny_grpo.rlflow");
@@ -39,7 +40,8 @@ TEST(Determinism, TwoGroupsGiveTheBitsOfOne) {
     ASSERT_NE(at, std::string::npos) << from;
     program.replace(at, from.size(), to);
   };
-  replace("group   here    = cpu { threads = 2 }", "group here = cpu { threads = 1 }\ngroup there = cpu { threads = 1 }");
+  replace("group   here    = cpu { threads = 2 }",
+          "group here = cpu { threads = 1 }\ngroup there = cpu { threads = 1 }");
   replace("replica sampler = policy on here", "replica sampler = policy on there");
   std::string file = runs.path() + "/two_groups.rlflow";
   write_file(file, program);

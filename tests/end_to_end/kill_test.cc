@@ -46,7 +46,8 @@ TEST(Kill, TwentyFourRandomKillsLeaveTheSameBits) {
     ASSERT_EQ(last.exit_code, 0) << last.err << last.out;
     // It ended before the kill: compare, and begin a new one.
     ++finished;
-    EXPECT_EQ(weights_by_version(runs.path() + "/quiet", "policy"), weights_by_version(runs.path() + "/killed", "policy"));
+    EXPECT_EQ(weights_by_version(runs.path() + "/quiet", "policy"),
+              weights_by_version(runs.path() + "/killed", "policy"));
     EXPECT_EQ(outputs_by_task(runs.path() + "/quiet"), outputs_by_task(runs.path() + "/killed"));
     ASSERT_EQ(run_process({"rm", "-rf", runs.path() + "/killed"}).exit_code, 0);
   }
@@ -57,8 +58,9 @@ TEST(Kill, TwentyFourRandomKillsLeaveTheSameBits) {
   EXPECT_EQ(weights.size(), kSteps + 1u);
   EXPECT_EQ(weights, weights_by_version(runs.path() + "/killed", "policy"));
   EXPECT_EQ(outputs_by_task(runs.path() + "/quiet"), outputs_by_task(runs.path() + "/killed"));
-  std::string same_metrics = "SELECT step, node, name, value FROM metrics WHERE name NOT LIKE 'time/%' "
-                             "AND name NOT LIKE '%per_second' ORDER BY 1, 2, 3";
+  std::string same_metrics =
+      "SELECT step, node, name, value FROM metrics WHERE name NOT LIKE 'time/%' "
+      "AND name NOT LIKE '%per_second' ORDER BY 1, 2, 3";
   EXPECT_EQ(query(runs.path() + "/quiet", same_metrics), query(runs.path() + "/killed", same_metrics));
   RecordProperty("finished_between_kills", finished);
 }
@@ -75,7 +77,8 @@ TEST(Kill, ControlCPausesAndResumeGoesOn) {
   ProcessResult resumed = rlflow({"resume", "paused", "--plain", "--runs-dir", runs.path()});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   ASSERT_EQ(rlflow(small_grpo(runs.path(), "quiet", 8)).exit_code, 0);
-  EXPECT_EQ(weights_by_version(runs.path() + "/quiet", "policy"), weights_by_version(runs.path() + "/paused", "policy"));
+  EXPECT_EQ(weights_by_version(runs.path() + "/quiet", "policy"),
+            weights_by_version(runs.path() + "/paused", "policy"));
 }
 
 TEST(Kill, ResumeOfAFinishedRunChangesNothing) {

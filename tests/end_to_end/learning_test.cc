@@ -12,8 +12,8 @@ class Learning : public ::testing::TestWithParam<int> {};
 
 TEST_P(Learning, ShowingItsWorkPays) {
   ScratchFolder runs("learning-" + std::to_string(GetParam()));
-  ProcessResult result = rlflow({"run", "pipelines/tiny_grpo.rlflow", "--plain", "--runs-dir", runs.path(), "--name", "r",
-                                 "--seed", std::to_string(GetParam()), "-s", "test.size=512"});
+  ProcessResult result = rlflow({"run", "pipelines/tiny_grpo.rlflow", "--plain", "--runs-dir", runs.path(), "--name",
+                                 "r", "--seed", std::to_string(GetParam()), "-s", "test.size=512"});
   ASSERT_EQ(result.exit_code, 0) << result.err << result.out;
   std::string run = runs.path() + "/r";
   EXPECT_LE(metric(run, 0, "acc", "accuracy"), 0.50);
@@ -24,12 +24,14 @@ TEST_P(Learning, ShowingItsWorkPays) {
 // models/tiny is data that the repository holds and code that can make it: both must agree, to the bit.
 TEST(TinyModel, IsWhatItsPipelineMakes) {
   ScratchFolder runs("tiny-sft");
-  ProcessResult made = rlflow({"run", "pipelines/tiny_sft.rlflow", "--plain", "--runs-dir", runs.path(), "--name", "sft"});
+  ProcessResult made =
+      rlflow({"run", "pipelines/tiny_sft.rlflow", "--plain", "--runs-dir", runs.path(), "--name", "sft"});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   std::string folder = runs.path() + "/exported";
   ProcessResult exported = rlflow({"export", "sft", "--runs-dir", runs.path(), "--model", "policy", "-o", folder});
   ASSERT_EQ(exported.exit_code, 0) << exported.err;
-  EXPECT_TRUE(read_file(folder + "/model.safetensors") == read_file(RLFLOW_SOURCE_DIR "/models/tiny/model.safetensors"));
+  EXPECT_TRUE(read_file(folder + "/model.safetensors") ==
+              read_file(RLFLOW_SOURCE_DIR "/models/tiny/model.safetensors"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Learning, ::testing::Values(1, 2, 3));

@@ -17,8 +17,9 @@ ProcessResult rlflow(const std::vector<std::string>& arguments, ProcessOptions o
 std::vector<std::string> small_grpo(const std::string& runs_dir, const std::string& name, int steps,
                                     const std::vector<std::string>& extra) {
   std::vector<std::string> arguments = {
-      "run", "pipelines/tiny_grpo.rlflow", "--plain", "--runs-dir", runs_dir, "--name", name, "-s",
-      "steps=" + std::to_string(steps), "-s", "batch.count=8", "-s", "traj.n=4", "-s", "test.size=16"};
+      "run",         "pipelines/tiny_grpo.rlflow",     "--plain", "--runs-dir",    runs_dir, "--name",   name,
+      "-s",          "steps=" + std::to_string(steps), "-s",      "batch.count=8", "-s",     "traj.n=4", "-s",
+      "test.size=16"};
   arguments.insert(arguments.end(), extra.begin(), extra.end());
   return arguments;
 }

@@ -11,6 +11,7 @@ namespace {
 
 using testing::fake_plan;
 using testing::FakeLibrary;
+using ::testing::HasSubstr;
 using testing::node_of;
 using testing::PlanShape;
 using testing::Recording;
@@ -19,7 +20,6 @@ using testing::run_fake;
 using testing::run_with;
 using testing::ScratchFolder;
 using testing::trace_of;
-using ::testing::HasSubstr;
 
 std::filesystem::path run_dir(const ScratchFolder& folder, const std::string& name) {
   return std::filesystem::path(folder.path()) / name;

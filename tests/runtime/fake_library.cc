@@ -190,7 +190,8 @@ PayloadPtr FakeLibrary::read_payload(Kind kind, std::span<const std::byte> bytes
 }
 
 PayloadPtr FakeLibrary::make_scalar(double value) {
-  return std::make_shared<FakePayload>(Kind::scalar, std::vector<std::int64_t>{static_cast<std::int64_t>(value * 1000)});
+  return std::make_shared<FakePayload>(Kind::scalar,
+                                       std::vector<std::int64_t>{static_cast<std::int64_t>(value * 1000)});
 }
 
 void FakeLibrary::enter_group(const PlanGroup&) {}

@@ -31,7 +31,8 @@ const std::vector<std::int64_t>& numbers_of(const PayloadPtr& payload);
 // Parameters and one moment. An update is a pure function of both and of the inputs.
 class FakeModel final : public ModelInstance {
  public:
-  explicit FakeModel(std::int64_t seed, bool trainable) : parameters_{seed, seed + 1, seed + 2}, trainable_(trainable) {}
+  explicit FakeModel(std::int64_t seed, bool trainable)
+      : parameters_{seed, seed + 1, seed + 2}, trainable_(trainable) {}
 
   WeightsDigest weights_digest() const override;
   Digest state_digest() const override;
@@ -67,10 +68,10 @@ class FakeLibrary final : public NodeLibrary {
   std::map<std::string, std::string> environment() override { return environment_values; }
   std::vector<std::string> files_of(const Plan&) override { return files; }
 
-  BeforeRun before;                       // of every node
+  BeforeRun before;  // of every node
   // Optimizer steps (applied, planned) of the update of a step; {1, 1} where it says nothing.
   std::function<UpdateOutcome(Step)> outcome;
-  std::int64_t drift = 0;                 // added to every update: another machine
+  std::int64_t drift = 0;  // added to every update: another machine
   std::vector<std::string> files;
   std::map<std::string, std::string> environment_values{{"library", "fake 1"}};
 

@@ -11,10 +11,10 @@ struct PlanShape {
   Step steps = 6;
   std::int64_t lag = 0;
   std::int64_t sync_every = 1;
-  bool two_groups = false;      // rollouts and evaluations on a group of their own, which implies a copy
-  bool copy = false;            // a replica that does not share its model, on the same group
-  bool critic = false;          // a second trained model
-  Step update_from = 1;         // `from` of the policy's update
+  bool two_groups = false;  // rollouts and evaluations on a group of their own, which implies a copy
+  bool copy = false;        // a replica that does not share its model, on the same group
+  bool critic = false;      // a second trained model
+  Step update_from = 1;     // `from` of the policy's update
   std::int64_t evaluate_every = 2;
   std::int64_t checkpoint_every = 3;  // 0: no checkpoint node
   std::int64_t keep = 1;

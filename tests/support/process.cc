@@ -29,7 +29,8 @@ struct Pipe {
   }
 };
 
-[[noreturn]] void become(const std::vector<std::string>& argv, const ProcessOptions& options, Pipe& in, Pipe& out, Pipe& err) {
+[[noreturn]] void become(const std::vector<std::string>& argv, const ProcessOptions& options, Pipe& in, Pipe& out,
+                         Pipe& err) {
   setpgid(0, 0);
   dup2(in.read_end, 0);
   dup2(out.write_end, 1);

@@ -12,15 +12,15 @@
 namespace rlflow::testing {
 
 struct ProcessResult {
-  int exit_code = -1;       // -1 if it died of a signal
+  int exit_code = -1;  // -1 if it died of a signal
   int signal = 0;
   std::string out;
   std::string err;
-  double cpu_seconds = 0;   // user and system
+  double cpu_seconds = 0;  // user and system
 };
 
 struct ProcessOptions {
-  std::string folder = ".";                    // working directory
+  std::string folder = ".";                        // working directory
   std::map<std::string, std::string> environment;  // added to this process's own
   std::string input;
   // SIGKILL for the whole process group once this much time has passed since the standard output held
