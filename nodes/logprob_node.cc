@@ -1,3 +1,4 @@
+// What log-probability does a model give to each sampled token?
 #include "nodes/logprob_node.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// The policy loss of one micro-batch, with its metrics.
 #include "nodes/policy_objective.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// One update of a policy from advantages.
 #include "nodes/update_policy_node.h"
 
 #include <cmath>
