@@ -10,6 +10,7 @@
 #include "nodes/token_advantage_node.h"
 #include "nodes/token_reading_node.h"
 #include "nodes/update_critic_node.h"
+#include "nodes/update_pairs_node.h"
 #include "nodes/update_policy_node.h"
 #include "nodes/update_sft_node.h"
 
@@ -19,9 +20,11 @@ std::span<const NodeKind> node_kinds() {
   static constexpr NodeKind kKinds[] = {
       {"take", make_take_node},
       {"take_examples", make_take_examples_node},
+      {"take_pairs", make_take_pairs_node},
       {"rollout", make_rollout_node},
       {"score/function", make_score_node},
       {"logprob", make_logprob_node},
+      {"logprob/pairs", make_logprob_node},
       {"value", make_value_node},
       {"kl_penalty", make_kl_penalty_node},
       {"adapt_kl", make_adapt_kl_node},
@@ -31,6 +34,7 @@ std::span<const NodeKind> node_kinds() {
       {"update/policy", make_update_policy_node},
       {"update/critic", make_update_critic_node},
       {"update/sft", make_update_sft_node},
+      {"update/pairs", make_update_pairs_node},
       {"evaluate/function", make_evaluate_node},
   };
   return kKinds;

@@ -12,6 +12,21 @@
 namespace rlflow {
 namespace {
 
+// What trajectories and pairs have in common.
+struct Responses {
+  BatchPtr batch;
+  const PackedTokens* prompts;
+  const std::vector<std::int32_t>* tokens;
+};
+
+Responses responses_of(const TaskInputs& inputs, std::size_t index) {
+  if (const auto* pairs = dynamic_cast<const Pairs*>(inputs.payloads.at(index).get())) {
+    return {pairs->batch, &pairs->prompts, &pairs->tokens};
+  }
+  const auto& traj = input_as<Rollouts>(inputs, index);
+  return {traj.batch, &traj.prompts->tokens, &traj.tokens};
+}
+
 class TokenReadingNode final : public Node {
  public:
   TokenReadingNode(const Plan& plan, const PlanNode& node, Kind kind)
@@ -21,13 +36,13 @@ class TokenReadingNode final : public Node {
         threads_(threads_of(plan, node)) {}
 
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
-    const auto& traj = input_as<Rollouts>(inputs, 1);
-    std::vector<std::int64_t> all(traj.batch->size());
+    const Responses read = responses_of(inputs, 1);
+    std::vector<std::int64_t> all(read.batch->size());
     std::iota(all.begin(), all.end(), 0);
     const std::vector<Chunk> chunks =
-        pack_responses(rows_of(traj.prompts->tokens), rows_of(traj), traj.batch->group, all, budget_);
-    const PassSettings settings{inverse_temperature(traj.batch->temperature), threads_, context.stop};
-    std::vector<float> numbers(traj.tokens.size());
+        pack_responses(rows_of(*read.prompts), {*read.tokens, read.batch->offsets}, read.batch->group, all, budget_);
+    const PassSettings settings{inverse_temperature(read.batch->temperature), threads_, context.stop};
+    std::vector<float> numbers(read.tokens->size());
     const bool values = kind_ == Kind::value;
     if (values) {
       passes_.values(model_of(inputs).view(), chunks, settings, numbers);
@@ -43,7 +58,7 @@ class TokenReadingNode final : public Node {
     TaskResult result;
     result.metrics = {
         {values ? "value/mean" : "logprob/mean", numbers.empty() ? 0 : sum / static_cast<double>(numbers.size())}};
-    result.outputs = {std::make_shared<Numbers>(kind_, traj.batch, true, std::move(numbers))};
+    result.outputs = {std::make_shared<Numbers>(kind_, read.batch, true, std::move(numbers))};
     return result;
   }
 

@@ -19,6 +19,15 @@ NodeSignature logprob() {
   return signature;
 }
 
+NodeSignature logprob_of_pairs() {
+  NodeSignature signature = node("logprob/pairs", "log-probability of each token of both responses of each pair");
+  signature.arguments = {with_head(argument("model", ArgumentRole::model, "the model that reads"), {"lm"}),
+                         edge("pairs", Kind::pairs, {"P"}, "the pairs")};
+  signature.outputs = {output("logp", Kind::logp, {"P", "T"})};
+  signature.settings = {micro()};
+  return signature;
+}
+
 NodeSignature value() {
   NodeSignature signature = node("value", "value of each response token under a critic");
   signature.arguments = {with_head(argument("critic", ArgumentRole::model, "the critic"), {"value"}),
@@ -51,6 +60,8 @@ NodeSignature adapt_kl() {
 
 }  // namespace
 
-std::vector<NodeSignature> model_pass_nodes() { return {logprob(), value(), kl_penalty(), adapt_kl()}; }
+std::vector<NodeSignature> model_pass_nodes() {
+  return {logprob(), logprob_of_pairs(), value(), kl_penalty(), adapt_kl()};
+}
 
 }  // namespace rlflow::signatures
