@@ -81,6 +81,37 @@ TEST(Programs, OverridesReachTheirPlaces) {
   EXPECT_TRUE(result.analysis.diagnostics.empty());
 }
 
+TEST(Programs, AFileOfOverridesIsSortedInBetweenProgramAndCommandLine) {
+  CompileRequest request = request_for(tiny_grpo(), project_root("programs"));
+  request.texts["base.toml"] = "kl = 0.02\nsteps = 5\n[traj]\nn = 4\ntemperature = 0.5\n";
+  request.texts["small.toml"] =
+      "\xef\xbb\xbf# small\nhere = 'gpu[0..1]'\nbatch.count = 0x10\nr.timeout = \"9s\"\n"
+      "[policy.optim]\nlr = 2e-6\nbetas = [0.5, # first\n 0.75]\n[traj]\ntemperature = 0.8\n";
+  request.override_files = {"base.toml", "small.toml"};
+  request.overrides = {"traj.n=16", "stop=7"};
+  const Catalog known = catalog();
+  Compilation result = compile(request, known);
+  ASSERT_TRUE(result.plan) << render_all(result.analysis.diagnostics, result.analysis.sources);
+  const Plan& plan = *result.plan;
+  EXPECT_EQ(int_at(plan.nodes[1].constants, "n"), 16);             // the command line wins
+  EXPECT_EQ(real_at(plan.nodes[1].settings, "temperature"), 0.8);  // then the later file
+  EXPECT_EQ(real_at(plan.nodes[5].settings, "kl"), 0.02);          // then the first
+  EXPECT_EQ(plan.groups[0].device, DeviceKind::gpu);
+  EXPECT_EQ(int_at(plan.nodes[0].constants, "count"), 16);
+  EXPECT_EQ(plan.nodes[2].timeout_ms, 9000);
+  EXPECT_EQ(*plan.models[0].optim->named.at("lr").get<double>(), 2e-6);
+  EXPECT_EQ(to_text(plan.models[0].optim->named.at("betas")), "[0.5, 0.75]");
+  EXPECT_EQ(plan.stop_after, 7);
+  EXPECT_EQ(plan.sources.size(), 1u);  // a file of overrides is no source of the program
+
+  // What a run records of it gives the same plan again.
+  CompileRequest again = request_for(tiny_grpo(), request.root.value());
+  again.overrides = plan.overrides;
+  Compilation second = compile(again, known);
+  ASSERT_TRUE(second.plan) << render_all(second.analysis.diagnostics, second.analysis.sources);
+  EXPECT_EQ(dump(*second.plan), dump(plan));
+}
+
 TEST(Programs, GroupsCanBeMovedToOtherDevices) {
   Compilation result = compile_text(tiny_grpo(), {"here=gpu[2..3]"});
   ASSERT_TRUE(result.plan);
