@@ -20,12 +20,6 @@ Compilation compile_text(const std::string& text, std::vector<std::string> overr
 
 std::string tiny_grpo() { return read_file(fs::path(RLFLOW_SOURCE_DIR) / "pipelines/tiny_grpo.rlflow"); }
 
-Digest meaning_of_text(const std::string& text, std::vector<std::string> overrides = {}) {
-  Compilation result = compile_text(text, std::move(overrides));
-  EXPECT_TRUE(result.plan.has_value()) << render_all(result.analysis.diagnostics, result.analysis.sources);
-  return result.plan ? result.plan->meaning : Digest();
-}
-
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
@@ -118,21 +112,6 @@ TEST(Programs, GroupsCanBeMovedToOtherDevices) {
   EXPECT_EQ(result.plan->groups[0].device, DeviceKind::gpu);
   EXPECT_EQ(result.plan->groups[0].first, 2);
   EXPECT_EQ(result.plan->groups[0].last, 3);
-}
-
-TEST(Programs, MeaningIgnoresFormAndSeesSubstance) {
-  const std::string text = tiny_grpo();
-  const Digest meaning = meaning_of_text(text);
-  EXPECT_EQ(meaning, meaning_of_text(replaced(text, "# GRPO on sums", "# Something else\n\n#")));
-  EXPECT_EQ(meaning,
-            meaning_of_text(text, {"stop=7", "r.retry=0", "r.timeout=9s", "checkpoint.keep=9", "r.workers=4"}));
-  EXPECT_EQ(meaning, meaning_of_text(replaced(text, ", max_new = 34 }\n  r", ", top_p = 1.0, max_new = 34 }\n  r")));
-  EXPECT_NE(meaning, meaning_of_text(text, {"traj.n=16"}));
-  EXPECT_NE(meaning, meaning_of_text(text, {"policy.optim.lr=1e-5"}));
-  EXPECT_NE(meaning, meaning_of_text(text, {"kl=0.1"}));
-  EXPECT_NE(meaning, meaning_of_text(text, {"train.seed=2"}));
-  EXPECT_NE(meaning, meaning_of_text(text, {"here.threads=1"}));
-  EXPECT_EQ(meaning_of_text(text, {"here=gpu[0..1]"}), meaning_of_text(text, {"here=gpu[5..6]"}));
 }
 
 TEST(Programs, AnImportedProgramCompilesFromItsRecordedSources) {
