@@ -242,7 +242,7 @@ class NodeBinder {
     return input;
   }
 
-  std::string address() const { return statement_.outputs.empty() ? node_.op : statement_.outputs[0].name.text; }
+  std::string address() const { return override_address(node_); }
 
   // Overrides and defaults of constants; letters of inputs that are not there; then what is really missing.
   void fill_missing() {

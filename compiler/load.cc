@@ -26,30 +26,6 @@ std::string find_root(const std::string& program) {
   return here.string();
 }
 
-struct Read {
-  bool ok = false;
-  std::string text;
-  std::string reason;
-};
-
-Read read_text(const std::string& path, const CompileRequest& request) {
-  auto given = request.texts.find(path);
-  if (given != request.texts.end()) return {true, given->second, ""};
-  if (request.only_texts) return {false, "", "it is not among the recorded sources"};
-  std::error_code error;
-  if (fs::is_directory(path, error)) return {false, "", "it is a folder"};
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return {false, "", std::strerror(errno)};
-  std::string text;
-  // One byte more than a program may have is enough to say that it is too large.
-  constexpr std::size_t kEnough = (1 << 20) + 1;
-  text.resize(kEnough);
-  file.read(text.data(), static_cast<std::streamsize>(kEnough));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (file.bad()) return {false, "", "it could not be read to its end"};
-  return {true, std::move(text), ""};
-}
-
 class Loader {
  public:
   Loader(const CompileRequest& request, SourceMap& sources, std::vector<ast::File>& files, Diagnostics& diagnostics)
@@ -59,7 +35,7 @@ class Loader {
     result_.root = request_.root ? *request_.root : find_root(request_.path);
     std::string path =
         request_.texts.count(request_.path) > 0 ? request_.path : fs::path(request_.path).lexically_normal().string();
-    Read read = read_text(path, request_);
+    SourceText read = read_source(path, request_);
     if (!read.ok) {
       FileId file = sources_.add(request_.path, "");
       diagnostics_.error("E0111", {file, 0, 0}, "cannot read `" + request_.path + "`: " + read.reason);
@@ -106,7 +82,7 @@ class Loader {
       result_.modules[module].imports[import.alias.text] = known->second;
       return;
     }
-    Read read = read_text(path, request_);
+    SourceText read = read_source(path, request_);
     if (!read.ok) {
       diagnostics_.error("E0207", import.path_span, "cannot import `" + import.path + "`: " + read.reason)
           .note("tried `" + path + "`; an import is relative to the file that it stands in");
@@ -140,6 +116,24 @@ class Loader {
 };
 
 }  // namespace
+
+SourceText read_source(const std::string& path, const CompileRequest& request) {
+  auto given = request.texts.find(path);
+  if (given != request.texts.end()) return {true, given->second, ""};
+  if (request.only_texts) return {false, "", "it is not among the recorded sources"};
+  std::error_code error;
+  if (fs::is_directory(path, error)) return {false, "", "it is a folder"};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return {false, "", std::strerror(errno)};
+  std::string text;
+  // One byte more than a program may have is enough to say that it is too large.
+  constexpr std::size_t kEnough = (1 << 20) + 1;
+  text.resize(kEnough);
+  file.read(text.data(), static_cast<std::streamsize>(kEnough));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (file.bad()) return {false, "", "it could not be read to its end"};
+  return {true, std::move(text), ""};
+}
 
 Loaded load(const CompileRequest& request, SourceMap& sources, std::vector<ast::File>& files,
             Diagnostics& diagnostics) {
