@@ -198,7 +198,8 @@ struct Decl {
 struct File {
   FileId id;
   std::vector<Decl> decls;
-  bool broken = false;  // something in it could not be read
+  std::vector<Name> unread;  // words of what could not be read; any may be a name that is defined there
+  bool broken = false;       // something in it could not be read
 };
 
 }  // namespace rlflow::ast

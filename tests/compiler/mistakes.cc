@@ -38,15 +38,17 @@ std::optional<std::string> rest_of(const std::string& line, const std::string& w
 class Reader {
  public:
   explicit Reader(Mistake& mistake) : mistake_(mistake) {
-    mistake_.request = request_for("", project_root("mistakes"));
-    mistake_.request.path = kProgram;
+    const std::string root = project_root("mistakes");
+    mistake_.request = request_for("", root);
+    mistake_.request.only_texts = false;
+    mistake_.request.path = root + "/" + kProgram;
     text_ = read_file(fs::path(RLFLOW_SOURCE_DIR) / "pipelines" / kProgram);
   }
 
   void run() {
     for (const std::string& line : mistake_.head) read(line);
     if (on_disk_) return;
-    mistake_.request.texts = {{kProgram, text_}};
+    mistake_.request.texts = {{mistake_.request.path, text_}};
   }
 
  private:
@@ -67,8 +69,6 @@ class Reader {
     } else if (auto path = rest_of(line, "file")) {
       on_disk_ = true;
       mistake_.request.path = *path;
-      mistake_.request.texts.clear();
-      mistake_.request.only_texts = false;
     } else if (auto change = rest_of(line, "set")) {
       mistake_.request.overrides.push_back(*change);
     } else if (auto machine = rest_of(line, "run on")) {
@@ -136,10 +136,8 @@ std::string messages_of(const Analysis& analysis) {
   for (const Diagnostic& diagnostic : analysis.diagnostics) {
     text += (text.empty() ? "" : "\n") + render(diagnostic, analysis.sources);
   }
-  const std::string& root = analysis.pipeline.root;
-  for (std::size_t at = text.find(root); at != std::string::npos && !root.empty(); at = text.find(root, at)) {
-    text.replace(at, root.size(), "<root>");
-  }
+  const std::string root = analysis.pipeline.root + "/";
+  for (std::size_t at = text.find(root); at != std::string::npos; at = text.find(root, at)) text.erase(at, root.size());
   return text.empty() ? "(nothing)\n" : text;
 }
 

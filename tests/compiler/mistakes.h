@@ -30,7 +30,7 @@ struct Mistake {
 std::vector<fs::path> mistake_files();
 std::vector<Mistake> read_mistakes(const fs::path& file);
 Analysis analyze_mistake(const Mistake& mistake, const Catalog& catalog);
-// What the compiler says, as it stands in the files: the project's folder is called <root>.
+// What the compiler says, as it stands in the files: paths begin in the project's folder.
 std::string messages_of(const Analysis& analysis);
 
 }  // namespace rlflow::testing
