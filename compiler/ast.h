@@ -35,6 +35,7 @@ struct Index {
 
 struct Number {
   bool is_whole = true;
+  bool is_known = true;    // false: too large, and reported
   std::int64_t whole = 0;  // Ki and Mi applied
   double real = 0;
   std::optional<Name> unit;

@@ -99,6 +99,16 @@ std::string printable_text(std::string_view text) {
   return result;
 }
 
+std::string shortened(std::string_view text, std::size_t most) {
+  std::size_t points = 0;
+  std::size_t cut = text.size();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (is_continuation(text[i])) continue;
+    if (points++ == most - 3) cut = i;
+  }
+  return points <= most ? std::string(text) : std::string(text.substr(0, cut)) + "...";
+}
+
 std::string name_of_character(std::string_view character) {
   if (character == "`") return "'`'";
   std::uint32_t code = code_of(character);

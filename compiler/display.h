@@ -14,6 +14,8 @@ std::string printable_line(std::string_view line);
 std::size_t printed_column(std::string_view line, std::size_t byte);
 // Text of a message in one line, without what would steer the terminal: a newline is `\n`.
 std::string printable_text(std::string_view text);
+// The first code points of a text that has more than `most`, and "...".
+std::string shortened(std::string_view text, std::size_t most);
 // "`;`", or "U+00A0" for what cannot be seen.
 std::string name_of_character(std::string_view character);
 

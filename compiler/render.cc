@@ -70,7 +70,7 @@ class Renderer {
     Position end = sources_.position(span.file, span.end);
     std::string_view line = sources_.line_text(span.file, begin.line);
     std::size_t start = sources_.file(span.file).line_starts[begin.line - 1];
-    Mark mark{printed_column(line, begin.byte - start), 0, text, primary};
+    Mark mark{printed_column(line, begin.byte - start), 0, printable_text(text), primary};
     // A place of several lines is marked to the end of its first.
     mark.end = end.line == begin.line ? printed_column(line, end.byte - start) : printed_column(line, line.size());
     mark.end = std::max(mark.end, mark.begin + 1);
@@ -176,9 +176,9 @@ class Renderer {
     if (!marks_.empty()) row("", "");
     std::string pad(gutter_ + 1, ' ');
     for (const std::string& note : diagnostic_.notes)
-      out_ += pad + paint(kBlue, "=") + " " + paint(kBold, "note") + ": " + note + "\n";
+      out_ += pad + paint(kBlue, "=") + " " + paint(kBold, "note") + ": " + printable_text(note) + "\n";
     for (const Fix& fix : diagnostic_.fixes)
-      out_ += pad + paint(kBlue, "=") + " " + paint(kBold, "help") + ": " + fix.title + "\n";
+      out_ += pad + paint(kBlue, "=") + " " + paint(kBold, "help") + ": " + printable_text(fix.title) + "\n";
   }
 
   const Diagnostic& diagnostic_;

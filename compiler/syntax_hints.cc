@@ -217,6 +217,12 @@ bool advise_sign(const SyntaxPlace& place, Diagnostic& message) {
   } else if (e.at.type == Terminal::rparen || e.at.type == Terminal::rbracket || e.at.type == Terminal::rbrace) {
     if (e.rule != Rule::block && e.rule != Rule::file) return false;
     message.help("delete it, or open its partner in front of it");
+  } else if (e.at.type == Terminal::string && e.before.type == Terminal::id && e.before.end == e.at.begin) {
+    message.fix("strings have no prefix", Applicability::likely, {{place.span(e.before), ""}});
+  } else if (e.at.type == Terminal::comma && e.before.type == Terminal::comma) {
+    message.fix("one comma is enough", Applicability::safe, {{place.span(e.at), ""}});
+  } else if (expects(e, Terminal::comma) && (is_word(e.at.type) || e.at.type == Terminal::string)) {
+    message.fix("put a `,` in front of it", Applicability::likely, {{{place.file, e.before.end, e.before.end}, ","}});
   } else if (is_word(e.at.type) && expects(e, Terminal::newline) && e.rule == Rule::block) {
     message.help("each statement stands on a line of its own");
   } else {
@@ -252,8 +258,8 @@ bool report_known_mistake(const SyntaxPlace& place, Diagnostics& diagnostics) {
   return keyword_as_output(place, diagnostics) || setting_without_equals(place, diagnostics) ||
          comma_in_number(place, diagnostics) || settings_on_their_own(place, diagnostics) ||
          settings_in_other_brackets(place, diagnostics) || merge_conflict(place, diagnostics) ||
-         declaration_in_block(place, diagnostics) ||
-         misspelt_clause(place, diagnostics) || unknown_beginning(place, diagnostics);
+         declaration_in_block(place, diagnostics) || misspelt_clause(place, diagnostics) ||
+         unknown_beginning(place, diagnostics);
 }
 
 void advise_on_syntax(const SyntaxPlace& place, Diagnostic& message) {
