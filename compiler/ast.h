@@ -35,6 +35,7 @@ struct Index {
 
 struct Number {
   bool is_whole = true;
+  bool is_known = true;    // false: too large, and reported
   std::int64_t whole = 0;  // Ki and Mi applied
   double real = 0;
   std::optional<Name> unit;
@@ -198,7 +199,8 @@ struct Decl {
 struct File {
   FileId id;
   std::vector<Decl> decls;
-  bool broken = false;  // something in it could not be read
+  std::vector<Name> unread;  // words of what could not be read; any may be a name that is defined there
+  bool broken = false;       // something in it could not be read
 };
 
 }  // namespace rlflow::ast

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "compiler/argument_messages.h"
 #include "compiler/names.h"
@@ -43,6 +44,7 @@ class NodeBinder {
     node_.inputs.resize(signature().arguments.size());
     for (std::size_t a = 0; a < node_.inputs.size(); ++a) node_.inputs[a].argument = static_cast<std::int32_t>(a);
     filled_.assign(signature().arguments.size(), nullptr);
+    check_order(targets);
     for (std::size_t i = 0; i < given_.size(); ++i) {
       const Given& given = given_[i];
       if (targets[i] < 0) {
@@ -52,6 +54,12 @@ class NodeBinder {
       }
       auto a = static_cast<std::size_t>(targets[i]);
       const ArgumentSpec& spec = signature().arguments[a];
+      if (swapped_.count(i) > 0) {
+        node_.inputs[a].from = NodeInput::From::unknown;
+        filled_[a] = &given;
+        node_.known = false;
+        continue;
+      }
       if (filled_[a] != nullptr && !spec.variadic) {
         node_.known = false;
         context_.diagnostics
@@ -70,6 +78,28 @@ class NodeBinder {
       if (input.from == NodeInput::From::unknown) node_.known = false;
     }
   }
+
+  // Inputs by position that stand behind a named one, or in each other's places.
+  void check_order(const std::vector<int>& targets) {
+    auto spec_of = [&](std::size_t i) -> const ArgumentSpec& {
+      return signature().arguments[static_cast<std::size_t>(targets[i])];
+    };
+    const Given* named = nullptr;
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+      if (targets[i] < 0) continue;
+      if (given_[i].source->name) named = named == nullptr ? &given_[i] : named;
+      if (!given_[i].source->name && named != nullptr) messages_.behind_named(given_[i], *named, spec_of(i));
+      for (std::size_t j = i + 1; j < given_.size(); ++j) {
+        if (targets[j] < 0 || given_[i].source->name || given_[j].source->name || swapped_.count(i) > 0) continue;
+        if (fits(spec_of(i), given_[i]) || fits(spec_of(j), given_[j])) continue;
+        if (!fits(spec_of(i), given_[j]) || !fits(spec_of(j), given_[i])) continue;
+        messages_.swapped(given_[i], given_[j]);
+        swapped_.insert({i, j});
+      }
+    }
+  }
+
+  bool fits(const ArgumentSpec& spec, const Given& given) const { return role_takes(spec, given, pipeline_); }
 
   NodeInput bind(const ArgumentSpec& spec, const Given& given) {
     NodeInput unknown;
@@ -255,13 +285,15 @@ class NodeBinder {
       }
     }
     if (!node_.known) return;
+    std::vector<const ArgumentSpec*> missing;
     for (std::size_t a = 0; a < signature().arguments.size(); ++a) {
       const ArgumentSpec& spec = signature().arguments[a];
       bool present = filled_[a] != nullptr || node_.inputs[a].from != NodeInput::From::absent;
-      if (present || spec.optional) continue;
-      node_.known = false;
-      messages_.missing_argument(spec, signature());
+      if (!present && !spec.optional) missing.push_back(&spec);
     }
+    if (missing.empty()) return;
+    node_.known = false;
+    messages_.missing_arguments(missing, signature());
   }
 
   void fill_constant(const ArgumentSpec& spec, std::size_t a) {
@@ -298,6 +330,7 @@ class NodeBinder {
   FlowNode& node_;
   ArgumentMessages messages_;
   std::vector<const Given*> filled_;             // by argument of the signature
+  std::set<std::size_t> swapped_;                // which of given_, reported
   std::map<std::string, DimId> letters_;         // dimensions of the signature's letters
   std::map<std::string, const Given*> binders_;  // which input bound each
 };

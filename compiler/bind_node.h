@@ -29,6 +29,9 @@ struct Given {
 // For each given argument the index of the signature's argument that takes it; -1: none.
 std::vector<int> match_arguments(const NodeSignature& signature, const std::vector<Given>& given);
 
+// Whether an input of this kind may stand in the argument's place; true for what is not known.
+bool role_takes(const ArgumentSpec& spec, const Given& given, const Pipeline& pipeline);
+
 // The signature of this op that fits best; null where no node is called so.
 const NodeSignature* choose_signature(const Catalog& catalog, const ast::NodeStmt& statement,
                                       const std::vector<Given>& given, const Pipeline& pipeline);

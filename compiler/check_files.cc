@@ -2,8 +2,10 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "compiler/check.h"
+#include "compiler/names.h"
 
 namespace rlflow {
 namespace {
@@ -16,14 +18,28 @@ Diagnostic& report(const CheckInput& input, const char* code, Span at, const std
   return input.mode == CompileMode::run ? diagnostics.error(code, at, message) : diagnostics.warning(code, at, message);
 }
 
+// Adds the neighbour that was probably meant, or that a backslash was read as an escape.
+void advise_on_path(const fs::path& path, const std::string& written, Diagnostic& message) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (fs::directory_iterator entry(path.parent_path(), error), end; !error && entry != end; entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  std::vector<std::string> close = close_names(path.filename().string(), names);
+  if (!close.empty()) message.help("did you mean `" + (fs::path(written).parent_path() / close[0]).string() + "`?");
+  if (written.find_first_of("\t\n") != std::string::npos)
+    message.note("`\\t` and `\\n` in a string are escapes; parts of a path are separated by `/`");
+}
+
 void check_model(const CheckInput& input, const Model& model, Diagnostics& diagnostics) {
   fs::path folder = fs::path(input.pipeline.root) / model.path;
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
-    report(input, "E0603", model.path_span, "there is no model folder `" + model.path + "`", diagnostics)
-        .note("tried `" + folder.string() + "`; paths are relative to the project root")
-        .help("a model folder holds config.json, tokenizer.json and model.safetensors");
-    return;
+    Diagnostic& message =
+        report(input, "E0603", model.path_span, "there is no model folder `" + model.path + "`", diagnostics)
+            .note("tried `" + folder.string() + "`; paths are relative to the project root")
+            .note("a model folder holds config.json, tokenizer.json and model.safetensors");
+    return advise_on_path(folder, model.path, message);
   }
   std::vector<std::string> wanted = {"config.json", "tokenizer.json"};
   bool sharded = fs::exists(folder / "model.safetensors.index.json", error);
@@ -41,8 +57,10 @@ void check_data(const CheckInput& input, const Source& data, Diagnostics& diagno
   fs::path path = fs::path(input.pipeline.root) / data.argument;
   std::error_code error;
   if (fs::is_regular_file(path, error)) return;
-  report(input, "E0604", data.argument_span, "there is no data file `" + data.argument + "`", diagnostics)
-      .note("tried `" + path.string() + "`; paths are relative to the project root");
+  Diagnostic& message =
+      report(input, "E0604", data.argument_span, "there is no data file `" + data.argument + "`", diagnostics)
+          .note("tried `" + path.string() + "`; paths are relative to the project root");
+  advise_on_path(path, data.argument, message);
 }
 
 }  // namespace

@@ -82,6 +82,7 @@ void check_update(const CheckInput& input, const FlowNode& node, Diagnostics& di
   }
   if (*kl->get<double>() == 0 && has_reference) {
     const FlowNode& maker = input.pipeline.node(ref->node);
+    if (!maker.known) return;
     diagnostics.error("E0312", ref->span, "reference log-probs are given, and the KL weight is 0")
         .label("has no effect")
         .at(maker.callee_span, "computed for nothing")

@@ -16,28 +16,6 @@ const char* head_name(Head head) {
   return "";
 }
 
-bool role_takes(const ArgumentSpec& spec, const Given& given, const Pipeline& pipeline) {
-  switch (given.what) {
-    case Given::What::edge: {
-      if (spec.role != ArgumentRole::edge) return false;
-      const std::vector<NodeOutput>& outputs = pipeline.node(given.node).outputs;
-      const NodeOutput& output = outputs[static_cast<std::size_t>(given.port)];
-      return !output.known || std::find(spec.kinds.begin(), spec.kinds.end(), output.kind) != spec.kinds.end();
-    }
-    case Given::What::previous_step:
-      return spec.role == ArgumentRole::edge &&
-             std::find(spec.kinds.begin(), spec.kinds.end(), Kind::scalar) != spec.kinds.end();
-    case Given::What::model: return spec.role == ArgumentRole::model || spec.role == ArgumentRole::trainable;
-    case Given::What::replica: return spec.role == ArgumentRole::replica;
-    case Given::What::data: return spec.role == ArgumentRole::data;
-    case Given::What::reward: return spec.role == ArgumentRole::reward;
-    case Given::What::expression: return spec.role == ArgumentRole::constant;
-    case Given::What::unknown:
-    case Given::What::broken: return true;
-  }
-  return true;
-}
-
 bool head_fits(const ArgumentSpec& spec, const Given& given, const Pipeline& pipeline) {
   if (spec.heads.empty() || given.what != Given::What::model) return true;
   const char* head = head_name(pipeline.models[static_cast<std::size_t>(given.index)].head);
@@ -83,6 +61,28 @@ int misfit_of(const NodeSignature& signature, const ast::NodeStmt& statement, co
 }
 
 }  // namespace
+
+bool role_takes(const ArgumentSpec& spec, const Given& given, const Pipeline& pipeline) {
+  switch (given.what) {
+    case Given::What::edge: {
+      if (spec.role != ArgumentRole::edge) return false;
+      const std::vector<NodeOutput>& outputs = pipeline.node(given.node).outputs;
+      const NodeOutput& output = outputs[static_cast<std::size_t>(given.port)];
+      return !output.known || std::find(spec.kinds.begin(), spec.kinds.end(), output.kind) != spec.kinds.end();
+    }
+    case Given::What::previous_step:
+      return spec.role == ArgumentRole::edge &&
+             std::find(spec.kinds.begin(), spec.kinds.end(), Kind::scalar) != spec.kinds.end();
+    case Given::What::model: return spec.role == ArgumentRole::model || spec.role == ArgumentRole::trainable;
+    case Given::What::replica: return spec.role == ArgumentRole::replica;
+    case Given::What::data: return spec.role == ArgumentRole::data;
+    case Given::What::reward: return spec.role == ArgumentRole::reward;
+    case Given::What::expression: return spec.role == ArgumentRole::constant;
+    case Given::What::unknown:
+    case Given::What::broken: return true;
+  }
+  return true;
+}
 
 std::vector<int> match_arguments(const NodeSignature& signature, const std::vector<Given>& given) {
   std::vector<int> targets(given.size(), -1);

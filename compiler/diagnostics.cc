@@ -4,7 +4,29 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/display.h"
+
 namespace rlflow {
+
+namespace {
+
+constexpr std::size_t kLongestName = 40;  // code points of what stands in backquotes in a headline
+
+// `aaaa…` of a thousand letters says nothing that its beginning does not, and a headline is one line.
+std::string with_short_names(std::string message) {
+  std::string result;
+  std::size_t at = 0;
+  for (std::size_t open = message.find('`'); open != std::string::npos; open = message.find('`', at)) {
+    std::size_t close = message.find('`', open + 1);
+    if (close == std::string::npos) break;
+    result += message.substr(at, open + 1 - at);
+    result += shortened(message.substr(open + 1, close - open - 1), kLongestName) + "`";
+    at = close + 1;
+  }
+  return printable_text(result + message.substr(at));
+}
+
+}  // namespace
 
 Diagnostic& Diagnostic::label(std::string text) {
   primary_label = std::move(text);
@@ -40,7 +62,7 @@ Diagnostic& Diagnostics::error(std::string_view code, Span primary, std::string 
   Diagnostic& added = list_.emplace_back();
   added.code = code;
   added.primary = primary;
-  added.message = std::move(message);
+  added.message = with_short_names(std::move(message));
   return added;
 }
 

@@ -5,11 +5,20 @@
 
 #include "compiler/arithmetic.h"
 #include "compiler/names.h"
+#include "compiler/resolve_parts.h"
 
 namespace rlflow {
 namespace {
 
 const std::vector<std::string> kUnitNames = {"tokens", "seqs", "steps", "ms", "s", "m", "h", "B", "KiB", "MiB", "GiB"};
+
+// What people write who know other languages.
+constexpr std::pair<std::string_view, std::string_view> kOtherSpellings[] = {
+    {"sec", "s"},      {"secs", "s"},      {"second", "s"},  {"seconds", "s"},      {"min", "m"},
+    {"mins", "m"},     {"minute", "m"},    {"minutes", "m"}, {"hr", "h"},           {"hrs", "h"},
+    {"hour", "h"},     {"hours", "h"},     {"msec", "ms"},   {"millis", "ms"},      {"token", "tokens"},
+    {"tok", "tokens"}, {"toks", "tokens"}, {"seq", "seqs"},  {"sequences", "seqs"}, {"step", "steps"},
+    {"KB", "KiB"},     {"MB", "MiB"},      {"GB", "GiB"},    {"bytes", "B"}};
 
 bool is_bare_word(const ast::Expr& expr, const Scope& scope) {
   const auto* reference = std::get_if<ast::Reference>(&expr.data);
@@ -19,21 +28,7 @@ bool is_bare_word(const ast::Expr& expr, const Scope& scope) {
 }  // namespace
 
 std::optional<Value> Evaluator::evaluate(const ast::Expr& expr) {
-  if (const auto* number = std::get_if<ast::Number>(&expr.data)) {
-    if (!number->unit) return number->is_whole ? Value(number->whole) : Value(number->real);
-    double magnitude = number->is_whole ? static_cast<double>(number->whole) : number->real;
-    Computed quantity = with_unit(magnitude, number->unit->text);
-    if (quantity.value) return quantity.value;
-    if (quantity.fault.empty()) {
-      Diagnostic& message =
-          diagnostics_.error("E0114", number->unit->span, "there is no unit `" + number->unit->text + "`");
-      suggest(message, number->unit->text, number->unit->span, kUnitNames, "units");
-      if (message.fixes.empty()) message.note("the units are tokens, seqs, steps, ms, s, m, h, B, KiB, MiB and GiB");
-    } else {
-      diagnostics_.error("E0215", expr.span, "this number cannot be used").label(quantity.fault);
-    }
-    return std::nullopt;
-  }
+  if (const auto* literal = std::get_if<ast::Number>(&expr.data)) return number(*literal, expr.span);
   if (const auto* string = std::get_if<ast::String>(&expr.data)) return Value(string->value);
   if (const auto* boolean = std::get_if<ast::Boolean>(&expr.data)) return Value(boolean->value);
   if (const auto* name = std::get_if<ast::Reference>(&expr.data)) return reference(*name);
@@ -50,19 +45,54 @@ std::optional<Value> Evaluator::evaluate(const ast::Expr& expr) {
   return Value(std::move(list));
 }
 
+std::optional<Value> Evaluator::number(const ast::Number& number, Span span) {
+  if (!number.is_known) return std::nullopt;
+  if (!number.unit) return number.is_whole ? Value(number.whole) : Value(number.real);
+  double magnitude = number.is_whole ? static_cast<double>(number.whole) : number.real;
+  const ast::Name& unit = *number.unit;
+  Computed quantity = with_unit(magnitude, unit.text);
+  if (quantity.value) return quantity.value;
+  if (!quantity.fault.empty()) {
+    diagnostics_.error("E0215", span, "this number cannot be used").label(quantity.fault);
+    return std::nullopt;
+  }
+  Diagnostic& message = diagnostics_.error("E0114", unit.span, "there is no unit `" + unit.text + "`");
+  for (const auto& [other, name] : kOtherSpellings) {
+    if (unit.text == other)
+      message.fix("write `" + std::string(name) + "`", Applicability::likely, {{unit.span, std::string(name)}});
+  }
+  if (message.fixes.empty()) suggest(message, unit.text, unit.span, kUnitNames, "units");
+  if (message.fixes.empty()) message.note("the units are " + quoted_list(kUnitNames, "and"));
+  return std::nullopt;
+}
+
+Diagnostic& Evaluator::report_unknown(const ast::Name& name) {
+  if (Diagnostic* unknown = report_unknown_import(scope_, name.text, name.span, diagnostics_)) return *unknown;
+  Diagnostic& message = diagnostics_.error("E0201", name.span, "there is no parameter `" + name.text + "`");
+  for (const char* word : {"True", "TRUE", "False", "FALSE"}) {
+    const std::string right = word[0] == 'T' ? "true" : "false";
+    if (name.text == word) message.fix("write `" + right + "`", Applicability::likely, {{name.span, right}});
+  }
+  if (message.fixes.empty())
+    suggest(message, name.text, name.span, scope_.names_of(SymbolKind::param), plural_of(SymbolKind::param));
+  return message;
+}
+
 std::optional<Value> Evaluator::reference(const ast::Reference& reference) {
   const ast::Name& name = reference.name;
   const Symbol* symbol = scope_.find(name.text);
   if (symbol == nullptr) {
-    Diagnostic& message = diagnostics_.error("E0201", name.span, "there is no parameter `" + name.text + "`");
-    suggest(message, name.text, name.span, scope_.names_of(SymbolKind::param), plural_of(SymbolKind::param));
+    report_unknown(name);
     return std::nullopt;
   }
   if (symbol->kind == SymbolKind::broken) return std::nullopt;
   if (symbol->kind != SymbolKind::param || reference.index) {
-    diagnostics_.error("E0206", name.span, "`" + name.text + "` is " + noun_of(symbol->kind) + ", not a value")
-        .at(symbol->span, "defined here")
-        .note("values are made of numbers, words, strings and parameters");
+    Diagnostic& message =
+        diagnostics_.error("E0206", name.span, "`" + name.text + "` is " + noun_of(symbol->kind) + ", not a value");
+    message.at(symbol->span, "defined here").note("values are made of numbers, words, strings and parameters");
+    std::vector<std::string> close = close_names(name.text, scope_.names_of(SymbolKind::param));
+    if (close.size() == 1)
+      message.fix("did you mean `" + close[0] + "`?", Applicability::likely, {{name.span, close[0]}});
     return std::nullopt;
   }
   Param& param = params_[static_cast<std::size_t>(symbol->index)];

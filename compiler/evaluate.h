@@ -34,7 +34,10 @@ class Evaluator {
   Diagnostics& diagnostics() { return diagnostics_; }
 
  private:
+  std::optional<Value> number(const ast::Number& number, Span span);
   std::optional<Value> reference(const ast::Reference& reference);
+  Diagnostic& report_unknown(const ast::Name& name);
+  void advise(const SettingSpec& spec, const Value& value, Span span, Diagnostic& message);
   std::optional<Value> function(const ast::Call& call);
   std::optional<Value> unary(const ast::Unary& unary, Span span);
   std::optional<Value> binary(const ast::Binary& binary, Span span);

@@ -1,5 +1,6 @@
 // Whether a value fits a setting: its type, its unit, its range, its words, its calls.
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "compiler/arithmetic.h"
@@ -137,8 +138,15 @@ std::optional<Value> Evaluator::fit(const SettingSpec& spec, const Value& value,
     Diagnostic& message =
         diagnostics_.error("E0309", span, "`" + spec.name + "` of " + owner + " is " + describe(spec));
     message.label("this is " + kind_of(value));
-    std::string example = example_of(spec);
-    if (!example.empty()) message.help("e.g. `" + example + "`");
+    advise(spec, value, span, message);
+    return std::nullopt;
+  }
+  const List* list = typed->get<List>();
+  if (list != nullptr && spec.length && list->size() != *spec.length) {
+    auto wanted = static_cast<std::int64_t>(*spec.length);
+    diagnostics_.error("E0313", span, "`" + spec.name + "` of " + owner + " holds " + counted(wanted, "number"))
+        .label("this list has " + std::to_string(list->size()))
+        .help("e.g. `" + example_of(spec) + "`");
     return std::nullopt;
   }
   const Word* word = typed->get<Word>();
@@ -156,6 +164,28 @@ std::optional<Value> Evaluator::fit(const SettingSpec& spec, const Value& value,
     return std::nullopt;
   }
   return typed;
+}
+
+// The edit that makes the value fit, where it is plain; else an example.
+void Evaluator::advise(const SettingSpec& spec, const Value& value, Span span, Diagnostic& message) {
+  bool words = spec.type == SettingType::word || spec.type == SettingType::word_or_real;
+  bool number = spec.type == SettingType::real || spec.type == SettingType::integer;
+  const auto* text = value.get<std::string>();
+  const Quantity* quantity = value.get<Quantity>();
+  std::string right;
+  if (text != nullptr && words && std::find(spec.words.begin(), spec.words.end(), *text) != spec.words.end())
+    right = *text;
+  bool digits = text != nullptr && !text->empty() && text->find_first_not_of("0123456789.") == std::string::npos;
+  if (number && digits && std::isdigit(static_cast<unsigned char>(text->front())) != 0) right = *text;
+  if (number && quantity != nullptr) right = std::to_string(quantity->count);
+  if (value.get<std::int64_t>() != nullptr && spec.type == SettingType::tokens) right = to_text(value) + " tokens";
+  if (value.get<std::int64_t>() != nullptr && spec.type == SettingType::seqs) right = to_text(value) + " seqs";
+  std::string example = example_of(spec);
+  if (!right.empty()) {
+    message.fix("write `" + spec.name + " = " + right + "`", Applicability::likely, {{span, right}});
+  } else if (!example.empty()) {
+    message.help("e.g. `" + example + "`");
+  }
 }
 
 std::optional<Value> Evaluator::setting(const SettingSpec& spec, const ast::Expr* expr, Span span,
@@ -181,6 +211,10 @@ std::optional<Value> Evaluator::setting(const SettingSpec& spec, const ast::Expr
   if (const auto* call_expr = std::get_if<ast::Call>(&expr->data); calls && call_expr != nullptr) {
     bool is_function = call_expr->callee.text == "min" || call_expr->callee.text == "max";
     if (!is_function) return call(spec, *call_expr, owner);
+  }
+  if (reference != nullptr && !reference->index && scope_.find(reference->name.text) == nullptr) {
+    report_unknown(reference->name).note("`" + spec.name + "` of " + owner + " is " + describe(spec));
+    return std::nullopt;
   }
   std::optional<Value> value = evaluate(*expr);
   if (!value) return std::nullopt;

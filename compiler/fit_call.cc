@@ -44,8 +44,9 @@ void report_surplus(const CallSpec& spec, const ast::Argument& given, Diagnostic
   suggest(message, name, given.name->span, names, "arguments");
 }
 
-// Defaults of what was not given; false where something required is missing.
-bool fill_defaults(const CallSpec& spec, Span place, CallValue& filled, Diagnostics& diagnostics) {
+// Defaults of what was not given; false where something required is missing. Beside an argument that is not known,
+// nothing is called missing: it may be the same one, misspelt.
+bool fill_defaults(const CallSpec& spec, Span place, bool tell, CallValue& filled, Diagnostics& diagnostics) {
   bool complete = true;
   for (const SettingSpec& argument : spec.arguments) {
     if (filled.named.count(argument.name) > 0 || argument.optional) continue;
@@ -53,9 +54,11 @@ bool fill_defaults(const CallSpec& spec, Span place, CallValue& filled, Diagnost
       filled.named[argument.name] = *argument.fallback;
       continue;
     }
-    diagnostics.error("E0303", place, "`" + spec.name + "` needs `" + argument.name + "`")
-        .note("`" + argument.name + "`: " + argument.doc);
     complete = false;
+    if (!tell) continue;
+    diagnostics.error("E0303", place, "`" + spec.name + "` needs `" + argument.name + "`")
+        .note("`" + argument.name + "`: " + argument.doc)
+        .help("add `" + argument.name + "=...`; it is " + describe(argument));
   }
   return complete;
 }
@@ -109,7 +112,7 @@ bool Evaluator::fill_arguments(const CallSpec& spec, const ast::Call& call, Call
     ok = ok && value.has_value();
     filled.named[target.spec->name] = value.value_or(Value());
   }
-  return fill_defaults(spec, call.span, filled, diagnostics_) && ok;
+  return fill_defaults(spec, call.span, ok, filled, diagnostics_) && ok;
 }
 
 }  // namespace rlflow

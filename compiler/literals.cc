@@ -64,15 +64,16 @@ ast::Number number_of(Span token, const SourceMap& sources, Diagnostics& diagnos
   if (number.is_whole) {
     auto [stop, error] = std::from_chars(digits.data(), end, number.whole);
     std::optional<std::int64_t> whole = error == std::errc() ? scaled(number.whole, factor) : std::nullopt;
-    if (!whole) report_size(token, sources, diagnostics);
+    number.is_known = whole.has_value();
     number.whole = whole.value_or(0);
   } else {
     auto [stop, error] = std::from_chars(digits.data(), end, number.real);
     if (error == std::errc::result_out_of_range && digits.find("e-") == std::string::npos &&
         digits.find("E-") == std::string::npos) {
-      report_size(token, sources, diagnostics);
+      number.is_known = false;
     }
   }
+  if (!number.is_known) report_size(token, sources, diagnostics);
   return number;
 }
 

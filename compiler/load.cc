@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "compiler/names.h"
 #include "compiler/parse.h"
 
 namespace rlflow {
@@ -26,6 +27,25 @@ std::string find_root(const std::string& program) {
   return here.string();
 }
 
+// Adds the file of the same folder that was probably meant.
+void suggest_file(const std::string& path, Diagnostic& message) {
+  std::error_code error;
+  fs::path folder = fs::path(path).parent_path();
+  std::vector<std::string> names;
+  for (fs::directory_iterator entry(folder.empty() ? "." : folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() == ".rlflow") names.push_back(entry->path().filename().string());
+  }
+  std::vector<std::string> close = close_names(fs::path(path).filename().string(), names);
+  if (!close.empty()) message.help("did you mean `" + (folder / close[0]).string() + "`?");
+}
+
+std::string reason_of(int error_number) {
+  if (error_number == ENOENT) return "there is no such file";
+  if (error_number == EACCES) return "it may not be read";
+  return std::strerror(error_number);
+}
+
 class Loader {
  public:
   Loader(const CompileRequest& request, SourceMap& sources, std::vector<ast::File>& files, Diagnostics& diagnostics)
@@ -38,8 +58,14 @@ class Loader {
     SourceText read = read_source(path, request_);
     if (!read.ok) {
       FileId file = sources_.add(request_.path, "");
-      diagnostics_.error("E0111", {file, 0, 0}, "cannot read `" + request_.path + "`: " + read.reason);
-      files_.push_back({file, {}, true});
+      Diagnostic& message =
+          diagnostics_.error("E0111", {file, 0, 0}, "cannot read `" + request_.path + "`: " + read.reason);
+      if (!request_.only_texts) suggest_file(path, message);
+      if (message.fixes.empty()) message.help("give the path of a .rlflow program");
+      ast::File unread;
+      unread.id = file;
+      unread.broken = true;
+      files_.push_back(std::move(unread));
       result_.modules.push_back({file, "", {}});
       result_.order = {0};
       return std::move(result_);
@@ -84,8 +110,10 @@ class Loader {
     }
     SourceText read = read_source(path, request_);
     if (!read.ok) {
-      diagnostics_.error("E0207", import.path_span, "cannot import `" + import.path + "`: " + read.reason)
-          .note("tried `" + path + "`; an import is relative to the file that it stands in");
+      Diagnostic& message =
+          diagnostics_.error("E0207", import.path_span, "cannot import `" + import.path + "`: " + read.reason);
+      message.note("tried `" + path + "`; an import is relative to the file that it stands in");
+      if (!request_.only_texts) suggest_file(path, message);
       return;
     }
     result_.modules[module].imports[import.alias.text] =
@@ -124,7 +152,7 @@ SourceText read_source(const std::string& path, const CompileRequest& request) {
   std::error_code error;
   if (fs::is_directory(path, error)) return {false, "", "it is a folder"};
   std::ifstream file(path, std::ios::binary);
-  if (!file) return {false, "", std::strerror(errno)};
+  if (!file) return {false, "", reason_of(errno)};
   std::string text;
   // One byte more than a program may have is enough to say that it is too large.
   constexpr std::size_t kEnough = (1 << 20) + 1;

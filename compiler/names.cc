@@ -23,10 +23,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::vector<std::string> close_names(std::string_view name, const std::vector<std::string>& candidates) {
   std::size_t limit = std::max<std::size_t>(1, name.size() / 3);
+  constexpr std::size_t kShortest = 3;  // of a beginning that stands for a whole name: `temp` for `temperature`
   std::vector<std::pair<std::size_t, std::string>> close;
   for (const std::string& candidate : candidates) {
-    if (candidate.size() > name.size() + limit || name.size() > candidate.size() + limit) continue;
-    std::size_t distance = edit_distance(name, candidate);
+    std::size_t longer = std::max(candidate.size(), name.size()), shorter = std::min(candidate.size(), name.size());
+    std::size_t distance = longer - shorter > limit ? limit + 1 : edit_distance(name, candidate);
+    bool begins = name.size() >= kShortest && candidate.starts_with(name);
+    if (distance > limit && begins) distance = limit;
     if (distance <= limit && candidate != name) close.emplace_back(distance, candidate);
   }
   std::sort(close.begin(), close.end());
@@ -52,10 +55,12 @@ void suggest(Diagnostic& message, std::string_view name, Span span, const std::v
     message.fix("did you mean `" + close[0] + "`?", Applicability::likely, {{span, close[0]}});
   } else if (!close.empty()) {
     message.help("did you mean " + quoted_list(close) + "?");
+  } else if (candidates.size() == 1) {
+    message.note("there is only `" + candidates[0] + "`");
   } else if (!candidates.empty() && candidates.size() <= 8) {
     std::vector<std::string> sorted = candidates;
     std::sort(sorted.begin(), sorted.end());
-    message.note("there are the " + std::string(what) + " " + quoted_list(sorted, "and"));
+    message.note("the " + std::string(what) + " are " + quoted_list(sorted, "and"));
   } else if (candidates.empty()) {
     message.note("there are no " + std::string(what) + " here");
   }

@@ -12,7 +12,7 @@ namespace rlflow {
 // Insertions, deletions, replacements and swaps of neighbours, each bytes counted once.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// At most three of the candidates within max(1, a third of the length), closest first.
+// At most three of the candidates within max(1, a third of the length), or that begin so; closest first.
 std::vector<std::string> close_names(std::string_view name, const std::vector<std::string>& candidates);
 
 // "`a`, `b` or `c`"

@@ -106,6 +106,8 @@ void Overrides::report_unused(Diagnostics& diagnostics) const {
     std::vector<std::string> whole;
     for (const auto& [known, what] : offered_) whole.push_back(known);
     std::vector<std::string> close = close_names(address, whole);
+    // A name without a dot is compared with last parts below, not with whole addresses.
+    if (!dotted) std::erase_if(close, [](const std::string& known) { return known.find('.') != std::string::npos; });
     // A wrong name behind a right owner is a name of that owner.
     auto is_of_owner = [&, owner = first_part(address)](const std::string& known) {
       return first_part(known) == owner;

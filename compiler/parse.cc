@@ -76,6 +76,7 @@ class LineRecovery final : public antlr4::DefaultErrorStrategy {
   explicit LineRecovery(const std::vector<Lexeme>& lexemes) : lexemes_(lexemes), depths_(lexemes) {}
 
   std::vector<SyntaxError> errors;
+  std::vector<Lexeme> unread;
   std::set<const ParserRuleContext*> broken;
 
   void reportError(antlr4::Parser* parser, const antlr4::RecognitionException& e) override {
@@ -89,6 +90,10 @@ class LineRecovery final : public antlr4::DefaultErrorStrategy {
   void recover(antlr4::Parser* parser, std::exception_ptr) override {
     mark_broken(parser->getContext());
     skip_to_resume(parser);
+    while (sync_goes_on(parser)) {
+      parser->consume();
+      skip_to_resume(parser);
+    }
   }
 
   antlr4::Token* recoverInline(antlr4::Parser* parser) override { throw antlr4::InputMismatchException(parser); }
@@ -102,6 +107,7 @@ class LineRecovery final : public antlr4::DefaultErrorStrategy {
     if (here.contains(antlr4::Token::EPSILON)) return;
     if (!here.contains(parser->getTokenStream()->LA(1))) {
       record(parser, parser->getCurrentToken()->getTokenIndex(), here);
+      mark_last_broken(parser->getContext());
       skip_to_resume(parser);
     }
     while (parser->getTokenStream()->LA(1) == RlFlowParser::NL && !line_can_begin(parser, rule)) {
@@ -149,9 +155,58 @@ class LineRecovery final : public antlr4::DefaultErrorStrategy {
     SyntaxError error;
     error.at = lexemes_[at];
     if (at > 0) error.before = lexemes_[at - 1];
+    if (at > 1) error.earlier = lexemes_[at - 2];
+    if (at + 1 < lexemes_.size()) error.next = lexemes_[at + 1];
+    error.first = first_of(parser->getContext(), at);
     error.rule = static_cast<Rule>(parser->getContext()->getRuleIndex());
     for (ssize_t type : expected.toList()) error.expected.push_back(terminal_of(static_cast<std::size_t>(type)));
     errors.push_back(std::move(error));
+  }
+
+  const Lexeme& first_of(const ParserRuleContext* context, std::size_t at) const {
+    for (; context != nullptr; context = dynamic_cast<const ParserRuleContext*>(context->parent)) {
+      std::size_t rule = context->getRuleIndex();
+      if (rule == RlFlowParser::RuleBlock && is_open(context)) break;
+      if (rule == RlFlowParser::RuleStmt || rule == RlFlowParser::RuleDecl)
+        return lexemes_[context->start->getTokenIndex()];
+    }
+    auto ends = [this](std::size_t i) {
+      return lexemes_[i].type == Terminal::newline || lexemes_[i].type == Terminal::lbrace;
+    };
+    while (at > 0 && !ends(at - 1)) --at;
+    return lexemes_[at];
+  }
+
+  // What stands in front of a token that cannot follow it is not what was meant. A flow and a block keep their lines.
+  void mark_last_broken(const ParserRuleContext* context) {
+    if (context->getRuleIndex() == RlFlowParser::RuleSettings) broken.insert(context);
+    if (context->children.empty()) return;
+    auto* last = dynamic_cast<const ParserRuleContext*>(context->children.back());
+    if (last == nullptr || last->start == nullptr) return;
+    Terminal first = lexemes_[last->start->getTokenIndex()].type;
+    if (first != Terminal::k_flow && first != Terminal::k_every) broken.insert(last);
+  }
+
+  // A `sync` whose second line begins with `every`, which could also begin a block: only a sync has a lag.
+  bool sync_goes_on(antlr4::Parser* parser) const {
+    const std::vector<Terminal>& expected = errors.empty() ? kNothing : errors.back().expected;
+    std::size_t at = parser->getCurrentToken()->getTokenIndex();
+    if (lexemes_[at].type != Terminal::newline || at + 1 >= lexemes_.size()) return false;
+    bool cut = !errors.empty() && errors.back().at.begin == lexemes_[at].begin;
+    if (!cut || std::find(expected.begin(), expected.end(), Terminal::k_every) == expected.end()) return false;
+    for (std::size_t i = at + 1; i < lexemes_.size() && lexemes_[i].type != Terminal::newline; ++i) {
+      if (lexemes_[i].type == Terminal::lbrace) return false;
+      if (lexemes_[i].type == Terminal::k_lag) return true;
+    }
+    return false;
+  }
+
+  static bool is_open(const antlr4::tree::ParseTree* phrase) {
+    for (antlr4::tree::ParseTree* child : phrase->children) {
+      auto* leaf = dynamic_cast<antlr4::tree::TerminalNode*>(child);
+      if (leaf != nullptr && leaf->getSymbol()->getType() == RlFlowParser::LBRACE) return true;
+    }
+    return false;
   }
 
   void mark_broken(const ParserRuleContext* context) {
@@ -170,7 +225,7 @@ class LineRecovery final : public antlr4::DefaultErrorStrategy {
       bool settings = dynamic_cast<RlFlowParser::SettingsContext*>(up) != nullptr;
       bool braces = settings || dynamic_cast<RlFlowParser::BlockContext*>(up) != nullptr ||
                     dynamic_cast<RlFlowParser::SetDomainContext*>(up) != nullptr;
-      if (braces && level++ == 0) in_settings = settings;
+      if (braces && is_open(up) && level++ == 0) in_settings = settings;
     }
     while (parser->getTokenStream()->LA(1) != antlr4::Token::EOF) {
       std::size_t at = parser->getCurrentToken()->getTokenIndex();
@@ -179,10 +234,14 @@ class LineRecovery final : public antlr4::DefaultErrorStrategy {
       if (here && type == Terminal::newline) return;
       if (here && type == Terminal::rbrace && level > 0) return;
       if (here && type == Terminal::comma && in_settings && depths_.parens[at] == 0) return;
+      if (type == Terminal::id || (type >= Terminal::k_rlflow && type <= Terminal::k_steps)) {
+        unread.push_back(lexemes_[at]);
+      }
       parser->consume();
     }
   }
 
+  static inline const std::vector<Terminal> kNothing;
   const std::vector<Lexeme>& lexemes_;
   Depths depths_;
 };
@@ -255,7 +314,7 @@ SyntaxTree parse_lexemes(const std::vector<Lexeme>& lexemes, Rule start) {
   parser.setErrorHandler(std::make_shared<antlr4::BailErrorStrategy>());
   try {
     const ParserRuleContext* tree = parse_rule(parser, start);
-    if (start == Rule::file || stream.LA(1) == antlr4::Token::EOF) return {copy_tree(*tree, lexemes, {}), {}};
+    if (start == Rule::file || stream.LA(1) == antlr4::Token::EOF) return {copy_tree(*tree, lexemes, {}), {}, {}};
   } catch (const antlr4::ParseCancellationException&) {
   }
 
@@ -264,9 +323,14 @@ SyntaxTree parse_lexemes(const std::vector<Lexeme>& lexemes, Rule start) {
   simulator->setPredictionMode(antlr4::atn::PredictionMode::LL);
   parser.setErrorHandler(recovery);
   const ParserRuleContext* tree = parse_rule(parser, start);
-  SyntaxTree result{copy_tree(*tree, lexemes, recovery->broken), std::move(recovery->errors)};
+  SyntaxTree result{copy_tree(*tree, lexemes, recovery->broken), std::move(recovery->errors),
+                    std::move(recovery->unread)};
   if (start != Rule::file && result.errors.empty() && stream.LA(1) != antlr4::Token::EOF) {
-    result.errors.push_back({lexemes[stream.index()], {}, {Terminal::end}, start});
+    SyntaxError more;
+    more.at = lexemes[stream.index()];
+    more.expected = {Terminal::end};
+    more.rule = start;
+    result.errors.push_back(std::move(more));
   }
   return result;
 }

@@ -1,9 +1,13 @@
 // The steps from a file's text to its syntax tree.
 #include <algorithm>
+#include <set>
 
 #include "compiler/brackets.h"
 #include "compiler/build_ast.h"
+#include "compiler/header.h"
+#include "compiler/names.h"
 #include "compiler/parse.h"
+#include "compiler/stray_characters.h"
 #include "compiler/syntax_messages.h"
 #include "compiler/syntax_tree.h"
 
@@ -16,17 +20,19 @@ constexpr std::size_t kMaxBytes = 1 << 20;
 bool is_program_text(FileId file, const std::string& text, Diagnostics& diagnostics) {
   Span start{file, 0, 0};
   if (text.size() > kMaxBytes) {
-    diagnostics.error("E0108", start,
-                      "a program has at most 1 MiB, this file has " + std::to_string(text.size()) + " bytes");
+    diagnostics.error("E0108", start, "a program has at most 1 MiB, and this file is larger")
+        .help("put data into files of its own, which the program names");
     return false;
   }
   std::size_t zero = text.find('\0');
   std::size_t invalid = first_invalid_utf8(text);
   if (zero != std::string::npos || invalid != std::string::npos) {
     auto at = static_cast<std::uint32_t>(std::min(zero, invalid));
+    bool utf16 = text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF");
     diagnostics.error("E0107", {file, at, at}, "this file is not UTF-8 text")
-        .note("byte " + std::to_string(at) + (at == zero ? " is zero" : " is not part of a UTF-8 character"))
-        .help("give the path of a .rlflow program");
+        .note(utf16 ? "it begins like UTF-16"
+                    : "byte " + with_commas(at) + (at == zero ? " is zero" : " is not part of a UTF-8 character"))
+        .help("save the program as UTF-8; is it a program, and no binary file?");
     return false;
   }
   return true;
@@ -36,52 +42,29 @@ bool is_visible(const Lexeme& lexeme) {
   return lexeme.type != Terminal::space && lexeme.type != Terminal::comment && lexeme.type != Terminal::newline;
 }
 
-// Checks for `rlflow 1` in front; puts one in where it is missing, so that the rest can be read.
-void check_header(std::vector<Lexeme>& lexemes, FileId file, const SourceMap& sources, Diagnostics& diagnostics) {
-  auto first = std::find_if(lexemes.begin(), lexemes.end(), is_visible);
-  auto second = std::find_if(first + 1 < lexemes.end() ? first + 1 : first, lexemes.end(), is_visible);
-  Span at{file, first->begin, first->end};
-  if (first->type == Terminal::k_rlflow && second != lexemes.end()) {
-    Span version{file, second->begin, second->end};
-    if (second->type == Terminal::integer && sources.text(version) == "1") return;
-    if (second->type == Terminal::integer) {
-      diagnostics.error("E0105", version, "this program knows version 1 of the language only")
-          .fix("write `rlflow 1`", Applicability::likely, {{version, "1"}});
-      return;
-    }
-  }
-  diagnostics.error("E0105", at, "a program begins with `rlflow 1`")
-      .label("before this")
-      .fix("put `rlflow 1` on the first line", Applicability::safe, {{{file, at.begin, at.begin}, "rlflow 1\n"}});
-  if (first->type == Terminal::k_rlflow) {
-    lexemes.insert(first + 1, {Terminal::integer, first->end, first->end});
-    return;
-  }
-  std::uint32_t here = first->begin;
-  const Lexeme header[] = {
-      {Terminal::k_rlflow, here, here}, {Terminal::integer, here, here}, {Terminal::newline, here, here}};
-  lexemes.insert(first, std::begin(header), std::end(header));
-}
-
 // Lexical faults are told once, at their token, and not again by the parser.
 void check_tokens(const std::vector<Lexeme>& lexemes, FileId file, const SourceMap& sources, Diagnostics& diagnostics) {
   for (const Lexeme& lexeme : lexemes) {
-    if (lexeme.type != Terminal::bad_string && lexeme.type != Terminal::bad_char) continue;
-    report_syntax_error({lexeme, {}, {}, Rule::file}, file, sources, diagnostics);
+    if (lexeme.type != Terminal::bad_string) continue;
+    diagnostics.error("E0103", {file, lexeme.begin, lexeme.end}, "this string is never closed")
+        .help("close it with `\"` on the same line");
   }
+  report_stray_characters(lexemes, file, sources, diagnostics);
 }
 
-// Whether the message about `error` would only repeat one that is there already.
-bool is_known(const SyntaxError& error, FileId file, const SourceMap& sources, const std::vector<Span>& suspect,
-              const Diagnostics& diagnostics) {
-  for (const Span& span : suspect) {
-    if (error.at.begin >= span.begin && error.at.begin <= span.end) return true;
+// Lines in which a character or a string was at fault: what else does not fit there follows from it.
+std::set<std::uint32_t> lines_at_fault(const std::vector<Lexeme>& lexemes, FileId file, const SourceMap& sources) {
+  std::set<std::uint32_t> lines;
+  for (const Lexeme& lexeme : lexemes) {
+    if (lexeme.type != Terminal::bad_string && lexeme.type != Terminal::bad_char) continue;
+    lines.insert(sources.position(file, lexeme.begin).line);
   }
-  std::uint32_t line = sources.position(file, error.at.begin).line;
-  return std::any_of(diagnostics.list().begin(), diagnostics.list().end(), [&](const Diagnostic& d) {
-    return d.primary.file == file && (d.code == "E0103" || d.code == "E0104") &&
-           sources.position(file, d.primary.begin).line == line;
-  });
+  return lines;
+}
+
+bool is_inside(std::uint32_t byte, const std::vector<Span>& spans) {
+  return std::any_of(spans.begin(), spans.end(),
+                     [byte](const Span& span) { return byte >= span.begin && byte <= span.end; });
 }
 
 TokenKind kind_of(Terminal type) {
@@ -113,17 +96,21 @@ ast::File parse_file(FileId file, const SourceMap& sources, Diagnostics& diagnos
         .help("begin with `rlflow 1`; pipelines/tiny_grpo.rlflow is a program to learn from");
     return failed;
   }
+  if (!check_header(lexemes, file, sources, diagnostics)) return failed;
   check_tokens(lexemes, file, sources, diagnostics);
-  check_header(lexemes, file, sources, diagnostics);
   Balanced balanced = balance(lexemes, file, sources, diagnostics);
   if (balanced.too_deep) return failed;
   SyntaxTree tree = parse_lexemes(balanced.lexemes, Rule::file);
+  const std::set<std::uint32_t> faulty = lines_at_fault(lexemes, file, sources);
   for (const SyntaxError& error : tree.errors) {
-    if (!is_known(error, file, sources, balanced.suspect, diagnostics)) {
-      report_syntax_error(error, file, sources, diagnostics);
-    }
+    if (faulty.count(sources.position(file, error.at.begin).line) > 0) continue;
+    if (!is_inside(error.at.begin, balanced.suspect)) report_syntax_error(error, file, sources, diagnostics);
   }
   ast::File result = build_file(tree.root, file, sources, diagnostics);
+  for (const Lexeme& word : tree.unread) {
+    Span span{file, word.begin, word.end};
+    result.unread.push_back({std::string(sources.text(span)), span});
+  }
   result.broken = diagnostics.list().size() > errors_before;
   return result;
 }

@@ -132,6 +132,7 @@ struct Dim {
   NodeId maker;
   std::optional<std::int64_t> size;  // where the program fixes it
   bool annotated = false;
+  bool disputed = false;  // another has its name, and that was reported
 };
 
 struct NodeOutput {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "compiler/diagnostics.h"
+#include "compiler/display.h"
 #include "compiler/names.h"
 
 namespace rlflow {
@@ -14,7 +15,6 @@ constexpr std::string_view kBlue = "\x1b[1;34m";
 constexpr std::string_view kRed = "\x1b[1;31m";
 constexpr std::string_view kYellow = "\x1b[1;33m";
 constexpr std::string_view kBold = "\x1b[1m";
-constexpr std::size_t kTab = 4;
 constexpr std::size_t kLongestLine = 400;  // bytes; a longer line is named, not shown
 
 // One label on one line, in columns of the printed text (from 0, half open).
@@ -28,29 +28,6 @@ struct Mark {
 // Whether a terminal should see it: no zero bytes, nothing that is not UTF-8.
 bool is_text(std::string_view text) {
   return text.find('\0') == std::string_view::npos && first_invalid_utf8(text) == std::string_view::npos;
-}
-
-bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-
-// The line as printed: tabs are four spaces, control characters are blanks.
-std::string printable(std::string_view line) {
-  std::string text;
-  for (char c : line) {
-    if (c == '\t')
-      text.append(kTab, ' ');
-    else
-      text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
-  }
-  return text;
-}
-
-// The printed column of a byte of the line.
-std::size_t column_of(std::string_view line, std::size_t byte) {
-  std::size_t column = 0;
-  for (std::size_t i = 0; i < byte && i < line.size(); ++i) {
-    if (!is_continuation(line[i])) column += line[i] == '\t' ? kTab : 1;
-  }
-  return column;
 }
 
 class Renderer {
@@ -93,9 +70,9 @@ class Renderer {
     Position end = sources_.position(span.file, span.end);
     std::string_view line = sources_.line_text(span.file, begin.line);
     std::size_t start = sources_.file(span.file).line_starts[begin.line - 1];
-    Mark mark{column_of(line, begin.byte - start), 0, text, primary};
+    Mark mark{printed_column(line, begin.byte - start), 0, printable_text(text), primary};
     // A place of several lines is marked to the end of its first.
-    mark.end = end.line == begin.line ? column_of(line, end.byte - start) : column_of(line, line.size());
+    mark.end = end.line == begin.line ? printed_column(line, end.byte - start) : printed_column(line, line.size());
     mark.end = std::max(mark.end, mark.begin + 1);
     marks_[span.file][begin.line].push_back(std::move(mark));
   }
@@ -148,7 +125,7 @@ class Renderer {
     if (text.size() > kLongestLine) {
       row(number, "(a line of " + with_commas(static_cast<std::int64_t>(text.size())) + " bytes)");
     } else {
-      row(number, printable(text));
+      row(number, printable_line(text));
     }
   }
 
@@ -199,9 +176,9 @@ class Renderer {
     if (!marks_.empty()) row("", "");
     std::string pad(gutter_ + 1, ' ');
     for (const std::string& note : diagnostic_.notes)
-      out_ += pad + paint(kBlue, "=") + " " + paint(kBold, "note") + ": " + note + "\n";
+      out_ += pad + paint(kBlue, "=") + " " + paint(kBold, "note") + ": " + printable_text(note) + "\n";
     for (const Fix& fix : diagnostic_.fixes)
-      out_ += pad + paint(kBlue, "=") + " " + paint(kBold, "help") + ": " + fix.title + "\n";
+      out_ += pad + paint(kBlue, "=") + " " + paint(kBold, "help") + ": " + printable_text(fix.title) + "\n";
   }
 
   const Diagnostic& diagnostic_;

@@ -28,6 +28,8 @@ class DeclarationResolver {
 
   void run(const ast::File& file) {
     const ast::FlowDecl* flow = nullptr;
+    for (const ast::Name& name : file.unread)
+      scope_.unread.emplace(name.text, Symbol{SymbolKind::broken, -1, 0, name.span});
     for (const ast::Decl& declaration : file.decls) {
       std::visit([&](const auto& d) { declare(d, declaration.span, flow); }, declaration.data);
     }

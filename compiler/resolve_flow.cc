@@ -142,6 +142,7 @@ class FlowResolver {
     std::optional<Value> value = evaluator_.evaluate(when);
     const bool* truth = value ? value->get<bool>() : nullptr;
     if (truth != nullptr) node.removed = !*truth;
+    if (truth == nullptr) node.known = false;  // whether it is there cannot be said
     if (value && truth == nullptr) {
       diagnostics_.error("E0215", when.span, "`when` needs true or false").label("this is " + to_text(*value));
     }
@@ -278,6 +279,17 @@ class FlowResolver {
     return false;
   }
 
+  // Whether the node gives a number, which alone can be carried to the next step.
+  bool makes_numbers(NodeId id) const {
+    for (const NodeSignature& signature : context_.catalog.nodes) {
+      if (signature.op != pipeline_.node(id).op) continue;
+      for (const OutputSpec& output : signature.outputs) {
+        if (output.kind == Kind::scalar) return true;
+      }
+    }
+    return false;
+  }
+
   std::string line_of(Span span) const { return std::to_string(sources_.position(span.file, span.begin).line); }
 
   void report_order(NodeId reader, NodeId maker, Span span, Span defined) {
@@ -287,7 +299,8 @@ class FlowResolver {
     if (!find_way(maker, reader, seen, way)) {
       diagnostics_.error("E0205", span, "`" + name + "` is defined on line " + line_of(defined) + ", after its use")
           .at(defined, "defined here")
-          .help("move line " + line_of(defined) + " up, or read the last step's value: `prev(" + name + ", init=0.0)`");
+          .help("move line " + line_of(defined) + " up" +
+                (makes_numbers(maker) ? ", or read the last step's value: `prev(" + name + ", init=0.0)`" : ""));
       return;
     }
     const FlowNode& node = pipeline_.node(reader);
@@ -300,7 +313,9 @@ class FlowResolver {
       if (id != reader) message.at(on_the_way.op_span, "on the way back to `" + node.name + "`");
     }
     message.note(circle);
-    message.help("read last step's value: `prev(" + name + ", init=0.0)`; weights go back through `sync`");
+    message.help(makes_numbers(maker)
+                     ? "read last step's value: `prev(" + name + ", init=0.0)`; weights go back through `sync`"
+                     : "read what an earlier line makes; weights go back through `sync`, numbers through `prev`");
   }
 
   const SourceMap& sources_;

@@ -44,13 +44,37 @@ bool read_indices(const ast::Index& index, Evaluator& evaluator, DeviceRange& ra
   return true;
 }
 
+// The text of names joined by `/`, as a path without quotes is read: `models/tiny`. Empty where it is something else.
+std::string bare_text(const ast::Expr& expr, const Scope& scope) {
+  if (const auto* name = std::get_if<ast::Reference>(&expr.data)) {
+    return name->index || scope.find(name->name.text) != nullptr ? "" : name->name.text;
+  }
+  const auto* binary = std::get_if<ast::Binary>(&expr.data);
+  if (binary == nullptr || binary->op != "/") return "";
+  std::string left = bare_text(binary->operands[0], scope);
+  std::string right = bare_text(binary->operands[1], scope);
+  return left.empty() || right.empty() ? "" : left + "/" + right;
+}
+
+bool report_bare_text(const ast::Call& call, const ast::Expr& given, const char* what, Evaluator& evaluator) {
+  std::string text = bare_text(given, evaluator.scope());
+  if (text.empty()) return false;
+  evaluator.diagnostics()
+      .error("E0606", given.span, "`" + call.callee.text + "` needs " + what + " as a string")
+      .label("this is no parameter")
+      .fix("write it in quotes: `\"" + text + "\"`", Applicability::likely, {{given.span, "\"" + text + "\""}});
+  return true;
+}
+
 // One constant string: a path, a command, a name.
 std::optional<std::string> text_argument(const ast::Call& call, const char* what, Evaluator& evaluator) {
   if (call.arguments.empty() || call.arguments[0].name) {
     evaluator.diagnostics().error("E0303", call.span, "`" + call.callee.text + "` needs " + what);
     return std::nullopt;
   }
-  std::optional<Value> value = evaluator.evaluate(call.arguments[0].value);
+  const ast::Expr& given = call.arguments[0].value;
+  if (report_bare_text(call, given, what, evaluator)) return std::nullopt;
+  std::optional<Value> value = evaluator.evaluate(given);
   if (!value) return std::nullopt;
   const auto* text = value->get<std::string>();
   if (text != nullptr && !text->empty()) return *text;
@@ -99,9 +123,21 @@ bool define_symbol(Scope& scope, const ast::Name& name, const Symbol& symbol, Di
   return false;
 }
 
+Diagnostic* report_unknown_import(const Scope& scope, const std::string& name, Span span, Diagnostics& diagnostics) {
+  std::size_t dot = name.find('.');
+  if (dot == std::string::npos || scope.find(name.substr(0, dot)) != nullptr) return nullptr;
+  std::string alias = name.substr(0, dot);
+  Span at{span.file, span.begin, span.begin + static_cast<std::uint32_t>(dot)};
+  Diagnostic& message = diagnostics.error("E0201", at, "there is no import `" + alias + "`");
+  suggest(message, alias, at, scope.names_of(SymbolKind::import), plural_of(SymbolKind::import));
+  if (message.fixes.empty()) message.help("import the file first: `import \"FILE.rlflow\" as " + alias + "`");
+  return &message;
+}
+
 const Symbol* expect_symbol(const Scope& scope, const ast::Name& name, SymbolKind kind, Diagnostics& diagnostics) {
   const Symbol* symbol = scope.find(name.text);
   if (symbol == nullptr) {
+    if (report_unknown_import(scope, name.text, name.span, diagnostics) != nullptr) return nullptr;
     std::string noun = noun_of(kind);
     Diagnostic& message = diagnostics.error("E0201", name.span,
                                             "there is no " + noun.substr(noun.find(' ') + 1) + " `" + name.text + "`");

@@ -36,10 +36,14 @@ const char* plural_of(SymbolKind kind) {
 const Symbol* Scope::find(const std::string& dotted) const {
   auto own = names.find(dotted);
   if (own != names.end()) return &own->second;
+  auto unknown = unread.find(dotted);
+  if (unknown != unread.end()) return &unknown->second;
   std::size_t dot = dotted.find('.');
   if (dot == std::string::npos) return nullptr;
   auto import = imports.find(dotted.substr(0, dot));
-  return import == imports.end() ? nullptr : import->second->find(dotted.substr(dot + 1));
+  if (import != imports.end()) return import->second->find(dotted.substr(dot + 1));
+  const Symbol* base = find(dotted.substr(0, dot));  // of an import that could not be read, nothing is known
+  return base != nullptr && base->kind == SymbolKind::broken ? base : nullptr;
 }
 
 std::vector<std::string> Scope::names_of(SymbolKind kind) const {

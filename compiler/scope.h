@@ -24,9 +24,11 @@ const char* plural_of(SymbolKind kind);
 
 struct Scope {
   std::map<std::string, Symbol> names;
+  std::map<std::string, Symbol> unread;         // broken symbols: what may be defined in text that could not be read
   std::map<std::string, const Scope*> imports;  // by alias; every scope of a program outlives its users
 
-  // Null where there is no such name. "gsm.train" looks for `train` in the import `gsm`.
+  // Null where there is no such name. "gsm.train" looks for `train` in the import `gsm`. What may be defined where
+  // nothing could be read is broken, so that a message has one cause.
   const Symbol* find(const std::string& dotted) const;
   // Every name of this kind, as it would be written here.
   std::vector<std::string> names_of(SymbolKind kind) const;

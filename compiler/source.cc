@@ -9,7 +9,8 @@ namespace {
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 std::vector<std::uint32_t> find_line_starts(std::string_view text) {
-  std::vector<std::uint32_t> starts{0};
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // no part of the first line
+  std::vector<std::uint32_t> starts{text.starts_with(kByteOrderMark) ? 3u : 0u};
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\n') starts.push_back(static_cast<std::uint32_t>(i + 1));
   }
@@ -49,7 +50,7 @@ FileId SourceMap::add(std::string path, std::string text) {
 
 Position SourceMap::position(FileId id, std::uint32_t byte) const {
   const SourceFile& source = file(id);
-  byte = std::min(byte, static_cast<std::uint32_t>(source.text.size()));
+  byte = std::clamp(byte, source.line_starts[0], static_cast<std::uint32_t>(source.text.size()));
   auto after = std::upper_bound(source.line_starts.begin(), source.line_starts.end(), byte);
   auto line = static_cast<std::uint32_t>(after - source.line_starts.begin());
   std::uint32_t start = source.line_starts[line - 1];

@@ -21,7 +21,7 @@ struct Position {
 struct SourceFile {
   std::string path;  // as messages print it
   std::string text;
-  std::vector<std::uint32_t> line_starts;  // byte offset of each line; the first is 0
+  std::vector<std::uint32_t> line_starts;  // byte offset of each line; the first is 0, or 3 behind a byte order mark
 };
 
 inline constexpr const char* kCommandLinePath = "<command line>";

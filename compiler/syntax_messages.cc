@@ -1,16 +1,14 @@
-// Words for tokens, and the message for a token that does not fit.
+// How is a token told that does not fit?
 #include "compiler/syntax_messages.h"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "compiler/syntax_hints.h"
+
 namespace rlflow {
 namespace {
-
-constexpr std::string_view kReserved[] = {"import", "param", "group", "model", "replica", "data",   "reward", "flow",
-                                          "sync",   "every", "stop",  "on",    "when",    "in",     "as",     "and",
-                                          "or",     "not",   "true",  "false", "use",     "buffer", "env",    "def"};
 
 bool is_operator(Terminal t) { return t >= Terminal::plus && t <= Terminal::not_equal; }
 bool is_soft_word(Terminal t) { return t >= Terminal::k_rlflow && t <= Terminal::k_steps; }
@@ -24,8 +22,21 @@ void add_once(std::vector<std::string>& words, std::string word) {
   if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(std::move(word));
 }
 
+// What ends a statement goes without saying where something else is expected too.
+std::vector<Terminal> without_ends(const SyntaxError& error) {
+  std::vector<Terminal> expected = error.expected;
+  bool line = contains(expected, Terminal::newline);
+  std::erase_if(expected, [&](Terminal t) {
+    if (error.rule == Rule::settings) return t == Terminal::newline;
+    return line && (t == Terminal::end || t == Terminal::rbrace);
+  });
+  return expected;
+}
+
 // "a value", "a name" and the like instead of every token they could begin with.
-std::vector<std::string> expected_words(const std::vector<Terminal>& expected) {
+std::vector<std::string> expected_words(const SyntaxError& error) {
+  std::vector<Terminal> expected = without_ends(error);
+  if (error.rule == Rule::count) return {"a whole number"};
   std::vector<std::string> words;
   bool value = contains(expected, Terminal::integer) && contains(expected, Terminal::string);
   bool name = contains(expected, Terminal::id);
@@ -56,122 +67,41 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-std::string found(const SyntaxError& error, Span at, const SourceMap& sources) {
-  if (error.at.type == Terminal::newline) return "the line ends";
-  if (error.at.type == Terminal::end) return "the file ends";
-  return "`" + std::string(sources.text(at)) + "` stands here";
+std::string found(const SyntaxPlace& place) {
+  if (place.error.at.type == Terminal::newline) return "the line ends";
+  if (place.error.at.type == Terminal::end) return "the file ends";
+  return "`" + place.text(place.error.at) + "` stands here";
 }
 
-Diagnostic& report_keyword(Span at, const std::string& word, Diagnostics& diagnostics) {
-  return diagnostics.error("E0110", at, "`" + word + "` is a word of the language and cannot be a name")
-      .help("choose another name, e.g. `" + word + "_1`");
+Diagnostic& report_unexpected(const SyntaxPlace& place, Diagnostics& diagnostics) {
+  const Lexeme& at = place.error.at;
+  bool ends = at.type == Terminal::newline || at.type == Terminal::end;
+  // Point behind the last word, not at the line end.
+  Span span = ends ? Span{place.file, place.error.before.end, place.error.before.end} : place.span(at);
+  std::vector<std::string> words = expected_words(place.error);
+  if (!words.empty() && words.size() <= 4) {
+    std::string wanted = joined(words);
+    return diagnostics.error("E0101", span, "expected " + wanted + ", but " + found(place)).label("expected " + wanted);
+  }
+  std::string what = at.type == Terminal::newline ? "the line ends too early"
+                     : at.type == Terminal::end   ? "the file ends too early"
+                                                  : "`" + place.text(at) + "` cannot stand here";
+  return diagnostics.error("E0101", span, what);
 }
 
 }  // namespace
 
-std::string_view describe(Terminal terminal) {
-  static constexpr std::string_view kTexts[] = {"nothing",
-                                                "`import`",
-                                                "`param`",
-                                                "`group`",
-                                                "`model`",
-                                                "`replica`",
-                                                "`data`",
-                                                "`reward`",
-                                                "`flow`",
-                                                "`sync`",
-                                                "`every`",
-                                                "`stop`",
-                                                "`on`",
-                                                "`when`",
-                                                "`in`",
-                                                "`as`",
-                                                "`and`",
-                                                "`or`",
-                                                "`not`",
-                                                "`true`",
-                                                "`false`",
-                                                "`rlflow`",
-                                                "`at`",
-                                                "`start`",
-                                                "`after`",
-                                                "`lag`",
-                                                "`step`",
-                                                "`steps`",
-                                                "`(`",
-                                                "`)`",
-                                                "`[`",
-                                                "`]`",
-                                                "`{`",
-                                                "`}`",
-                                                "`,`",
-                                                "`:`",
-                                                "`=`",
-                                                "`->`",
-                                                "`..`",
-                                                "`.`",
-                                                "`+`",
-                                                "`-`",
-                                                "`*`",
-                                                "`/`",
-                                                "`%`",
-                                                "`<`",
-                                                "`>`",
-                                                "`<=`",
-                                                "`>=`",
-                                                "`==`",
-                                                "`!=`",
-                                                "a whole number",
-                                                "a number",
-                                                "a string",
-                                                "a string",
-                                                "a name",
-                                                "the end of the line",
-                                                "a comment",
-                                                "a space",
-                                                "a character",
-                                                "the end of the file"};
-  return kTexts[static_cast<std::size_t>(terminal)];
-}
-
-bool is_reserved(std::string_view word) {
-  return std::find(std::begin(kReserved), std::end(kReserved), word) != std::end(kReserved);
-}
-
 void report_syntax_error(const SyntaxError& error, FileId file, const SourceMap& sources, Diagnostics& diagnostics) {
-  Span at{file, error.at.begin, error.at.end};
-  std::string word(sources.text(at));
-  if (error.at.type == Terminal::bad_string) {
-    diagnostics.error("E0103", at, "this string is never closed").help("close it with `\"` on the same line");
-    return;
-  }
-  if (error.at.type == Terminal::bad_char) {
-    diagnostics.error("E0104", at, "a program cannot hold the character `" + word + "`");
-    return;
-  }
+  SyntaxPlace place{error, file, sources};
+  if (report_known_mistake(place, diagnostics)) return;
   bool wants_name = contains(error.expected, Terminal::id) && !contains(error.expected, Terminal::integer);
   if (wants_name && is_keyword(error.at.type) && error.rule != Rule::block && error.rule != Rule::settings) {
-    report_keyword(at, word, diagnostics);
+    std::string word = place.text(error.at);
+    diagnostics.error("E0110", place.span(error.at), "`" + word + "` is a word of the language and cannot be a name")
+        .help("choose another name, e.g. `" + word + "_1`");
     return;
   }
-  if (error.at.type == Terminal::newline || error.at.type == Terminal::end) {
-    // Point behind the last word, not at the line end.
-    at = {file, error.before.end, error.before.end};
-  }
-  std::vector<std::string> words = expected_words(error.expected);
-  std::string wanted = words.empty() || words.size() > 4 ? "" : joined(words);
-  std::string here = found(error, {file, error.at.begin, error.at.end}, sources);
-  if (wanted.empty()) {
-    std::string what = error.at.type == Terminal::newline ? "the line ends too early"
-                       : error.at.type == Terminal::end   ? "the file ends too early"
-                                                          : "`" + word + "` cannot stand here";
-    Diagnostic& message = diagnostics.error("E0101", at, what);
-    if (error.at.type == Terminal::rbrace || error.at.type == Terminal::rparen || error.at.type == Terminal::rbracket) {
-      message.label("closes nothing here");
-    }
-    return;
-  }
-  diagnostics.error("E0101", at, "expected " + wanted + ", but " + here).label("expected " + wanted);
+  advise_on_syntax(place, report_unexpected(place, diagnostics));
 }
 
 }  // namespace rlflow

@@ -129,6 +129,9 @@ struct SyntaxNode {
 struct SyntaxError {
   Lexeme at;                       // the token that does not fit
   Lexeme before;                   // the one in front of it
+  Lexeme earlier;                  // the one in front of that
+  Lexeme next;                     // the one behind it
+  Lexeme first;                    // the first of its declaration or statement, else of its line
   std::vector<Terminal> expected;  // what could stand there
   Rule rule = Rule::file;          // in what phrase
 };
@@ -136,6 +139,7 @@ struct SyntaxError {
 struct SyntaxTree {
   SyntaxNode root;
   std::vector<SyntaxError> errors;
+  std::vector<Lexeme> unread;  // the words that were passed over: any of them may be a name that is defined there
 };
 
 // Every token, white space and comments included; the last is `end`.

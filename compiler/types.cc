@@ -1,5 +1,6 @@
 // Types of outputs: kinds from the signature, dimensions by origin, annotations checked against both.
 #include <algorithm>
+#include <utility>
 
 #include "compiler/bind_node.h"
 #include "compiler/names.h"
@@ -128,6 +129,7 @@ class OutputTyper {
     for (std::size_t other = 0; other < pipeline_.dims.size(); ++other) {
       const Dim& dim = pipeline_.dims[other];
       if (other == id.index() || !dim.annotated || dim.name != name.text) continue;
+      if (std::exchange(pipeline_.dims[id.index()].disputed, true)) return;
       const FlowNode& first = pipeline_.node(dim.maker);
       const FlowNode& second = pipeline_.node(pipeline_.dims[id.index()].maker);
       diagnostics_.error("E0307", name.span, "`" + name.text + "` names two dimensions")

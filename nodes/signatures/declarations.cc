@@ -25,6 +25,7 @@ CallSpec adamw() {
   SettingSpec betas =
       with_default(setting("betas", SettingType::real_list, between(0, 1), "decay of the first and second moment"),
                    Value(List{Value(0.9), Value(0.999)}));
+  betas.length = 2;
   return {"adamw",
           {
               lr,

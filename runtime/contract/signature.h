@@ -52,6 +52,7 @@ struct SettingSpec {
   std::optional<double> lo;       // smallest value, included
   std::optional<double> hi;
   bool lo_open = false;  // lo itself is not allowed (a temperature may be 0, a learning rate not)
+  std::optional<std::size_t> length;  // real_list: how many numbers; nullopt: any
   std::vector<std::string> words;
   std::vector<CallSpec> calls;
   bool in_meaning = true;                   // part of the semantic hash and the task key

@@ -1,4 +1,4 @@
-// Reads golden cases.
+// How is a golden case read, and when does a message meet an expectation?
 #include "tests/compiler/cases.h"
 
 #include <gtest/gtest.h>
@@ -11,8 +11,19 @@ namespace {
 
 std::string name_of(const fs::path& path) { return path.lexically_relative(test_folder() / "cases").string(); }
 
+// "@+1:34" in line 7 of x.rlflow -> "x.rlflow:8:34"
+std::string resolved(const std::string& place, int number, const std::string& file) {
+  if (place == "@cmd") return kCommandLinePath;
+  if (place[0] != '@') return place;
+  std::size_t colon = place.find(':');
+  std::string line = std::to_string(number + std::stoi(place.substr(1, colon - 1)));
+  return file + ":" + line + (colon == std::string::npos ? "" : place.substr(colon));
+}
+
 void read_directive(const std::string& line, int number, const std::string& file, Case& result) {
-  static const std::regex kExpectation(R"(#! (error|warning)\[(\w+)\] (@([+-]\d+)|@cmd|\S+:\d+): (.*))");
+  static const std::regex kExpectation(R"(#! ((?:error|warning)\[\w+\]) (@cmd|@[+-]\d+(?::\d+)?|\S+:\d+): (.*))");
+  static const std::regex kLabel(R"(#! label (@cmd|@[+-]\d+:\d+|\S+:\d+:\d+): (.*))");
+  static const std::regex kAdvice(R"(#! ((?:note|help|fix safe|fix likely|fix guess): .*))");
   static const std::regex kStage(R"(#! (mode|gpus|override|overrides): (.*))");
   std::smatch match;
   if (std::regex_match(line, match, kStage)) {
@@ -24,13 +35,23 @@ void read_directive(const std::string& line, int number, const std::string& file
       result.cluster.gpus.resize(std::stoul(match[2]));
     }
   } else if (std::regex_match(line, match, kExpectation)) {
-    std::string place = match[3];
-    if (match[4].matched) place = file + ":" + std::to_string(number + std::stoi(match[4]));
-    if (place == "@cmd") place = kCommandLinePath;
-    result.expected.push_back({place, match[1].str() + "[" + match[2].str() + "]", match[5]});
+    result.expected.push_back({resolved(match[2], number, file), match[1], match[3], {}});
+  } else if (std::regex_match(line, match, kLabel) && !result.expected.empty()) {
+    result.expected.back().details.push_back("label " + resolved(match[1], number, file) + ": " + match[2].str());
+  } else if (std::regex_match(line, match, kAdvice) && !result.expected.empty()) {
+    result.expected.back().details.push_back(match[1]);
   } else {
     ADD_FAILURE() << file << ":" << number << ": not an expectation: " << line;
   }
+}
+
+const char* name_of(Applicability applicability) {
+  switch (applicability) {
+    case Applicability::safe: return "safe";
+    case Applicability::likely: return "likely";
+    case Applicability::guess: return "guess";
+  }
+  return "";
 }
 
 }  // namespace
@@ -60,11 +81,40 @@ std::vector<fs::path> case_files() {
   return files;
 }
 
-std::string place_of(const Diagnostic& diagnostic, const SourceMap& sources) {
-  if (!diagnostic.primary.valid()) return "nowhere";
-  if (sources.is_command_line(diagnostic.primary.file)) return kCommandLinePath;
-  Position at = sources.position(diagnostic.primary.file, diagnostic.primary.begin);
-  return sources.file(diagnostic.primary.file).path + ":" + std::to_string(at.line);
+Analysis analyze_case(const Case& test, const Catalog& catalog) {
+  CompileRequest request = test.request;
+  if (test.has_cluster) request.cluster = &test.cluster;
+  return analyze(request, catalog);
+}
+
+std::string place_of(Span span, const SourceMap& sources) {
+  if (!span.valid()) return "nowhere";
+  if (sources.is_command_line(span.file)) return kCommandLinePath;
+  Position at = sources.position(span.file, span.begin);
+  return sources.file(span.file).path + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+}
+
+std::vector<std::string> details_of(const Diagnostic& diagnostic, const SourceMap& sources) {
+  std::vector<std::string> details;
+  if (!diagnostic.primary_label.empty())
+    details.push_back("label " + place_of(diagnostic.primary, sources) + ": " + diagnostic.primary_label);
+  for (const Label& label : diagnostic.labels)
+    details.push_back("label " + place_of(label.span, sources) + ": " + label.text);
+  for (const std::string& note : diagnostic.notes) details.push_back("note: " + note);
+  for (const Fix& fix : diagnostic.fixes) {
+    details.push_back((fix.edits.empty() ? "help" : std::string("fix ") + name_of(fix.applicability)) + ": " +
+                      fix.title);
+  }
+  return details;
+}
+
+bool meets(const Diagnostic& diagnostic, const SourceMap& sources, const Expectation& expectation) {
+  const char* level = diagnostic.level == Level::error ? "error" : "warning";
+  if (level + ("[" + diagnostic.code + "]") != expectation.level_and_code) return false;
+  std::string place = place_of(diagnostic.primary, sources);
+  if (place == expectation.place && place != kCommandLinePath) return diagnostic.message == expectation.text;
+  bool here = place == expectation.place || place.substr(0, place.rfind(':')) == expectation.place;
+  return here && diagnostic.message.find(expectation.text) != std::string::npos;
 }
 
 }  // namespace rlflow::testing

@@ -92,7 +92,36 @@ TEST(Render, TabsAreFourColumnsAndColumnsCountCodePoints) {
             " --> grpo.rlflow:2:25\n"
             "  |\n"
             "2 | param a : string = \"\xC3\xA9\"     ; \n"
-            "  |                            ^\n");
+            "  |                            ^\n"
+            "  |\n"
+            "  = help: a statement ends with its line, and `,` separates settings\n");
+}
+
+// A column of the place counts characters; the carets stand where the terminal prints them.
+TEST(Render, WideCharactersAndAccentsKeepTheCaretsInPlace) {
+  std::string message = first_message("rlflow 1\nparam a : string = \"\xE6\xAD\xA5 e\xCC\x81\" x\n");
+  EXPECT_NE(message.find(" --> grpo.rlflow:2:27\n"), std::string::npos) << message;
+  EXPECT_NE(message.find("2 | param a : string = \"\xE6\xAD\xA5 e\xCC\x81\" x\n"
+                         "  |                           ^ expected"),
+            std::string::npos)
+      << message;
+}
+
+TEST(Render, WhatIsInvisibleOrTurnsTheTextAroundIsShownAsADot) {
+  std::string message = first_message("rlflow 1\nparam a : int = \xE2\x80\xAE 1\n");
+  EXPECT_NE(message.find("a program cannot hold the character U+202E"), std::string::npos) << message;
+  EXPECT_NE(message.find("2 | param a : int = \xC2\xB7 1\n"), std::string::npos) << message;
+}
+
+TEST(Render, AByteOrderMarkIsNoPartOfTheFirstLine) {
+  std::string message = first_message("\xEF\xBB\xBFrlflw 1\n");
+  EXPECT_NE(message.find(" --> grpo.rlflow:1:1\n  |\n1 | rlflw 1\n  | ^^^^^\n"), std::string::npos) << message;
+}
+
+TEST(Render, NamesInAHeadlineAreCutAndLabelsOfOneLineStandUnderEachOther) {
+  std::string message = first_message("rlflow 1\nparam a : int = " + std::string(300, 'b') + "\n");
+  EXPECT_TRUE(message.starts_with("error[E0201]: there is no parameter `" + std::string(37, 'b') + "...`\n"))
+      << message;
 }
 
 // Found with `check /bin/ls`: the message printed thousands of unprintable characters.
