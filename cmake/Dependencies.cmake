@@ -18,6 +18,16 @@ find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 find_path(ANTLR4_INCLUDE antlr4-runtime.h PATH_SUFFIXES antlr4-runtime REQUIRED)
 find_library(ANTLR4_LIBRARY antlr4-runtime REQUIRED)
 find_program(ANTLR4_TOOL antlr4 REQUIRED)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # clang keeps to the letter of C++: a class with a const vector that nobody initializes has no default constructor.
+  # So it gets a copy of the headers in which the three members of Vocabulary have initializers; the layout is the same.
+  file(COPY ${ANTLR4_INCLUDE} DESTINATION ${CMAKE_BINARY_DIR}/antlr4)
+  set(ANTLR4_INCLUDE ${CMAKE_BINARY_DIR}/antlr4/antlr4-runtime)
+  file(READ ${ANTLR4_INCLUDE}/Vocabulary.h ANTLR4_VOCABULARY)
+  string(REGEX REPLACE "(std::vector<std::string> const _[a-zA-Z]+Names);" "\\1{};"
+         ANTLR4_VOCABULARY "${ANTLR4_VOCABULARY}")
+  file(WRITE ${ANTLR4_INCLUDE}/Vocabulary.h "${ANTLR4_VOCABULARY}")
+endif()
 add_library(antlr4 INTERFACE IMPORTED)
 target_include_directories(antlr4 SYSTEM INTERFACE ${ANTLR4_INCLUDE})
 target_link_libraries(antlr4 INTERFACE ${ANTLR4_LIBRARY})

@@ -2,7 +2,7 @@
 function(rlflow_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror
     # g++ 12 reports these two falsely for std::optional and for std::string's operator+.
-    -Wno-maybe-uninitialized -Wno-restrict)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict>)
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
   if(RLFLOW_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${RLFLOW_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -39,7 +39,7 @@ void ArgumentMessages::unknown_op(const Catalog& catalog) const {
 
 void ArgumentMessages::unknown_name(const ArgumentSpec& spec, const Given& given) const {
   const std::string name(sources.text(given.span));
-  if (report_unknown_import(scope, name, given.span, diagnostics) != nullptr) return;
+  if (report_unreachable(scope, name, given.span, diagnostics) != nullptr) return;
   SymbolKind kind = symbol_of(spec.role);
   std::vector<std::string> candidates;
   if (spec.role == ArgumentRole::edge) {

@@ -40,6 +40,7 @@ struct ArgumentMessages {
   std::string written(Span span) const { return "`" + std::string(sources.text(span)) + "`"; }
   // Earlier outputs of one of these kinds, newest last.
   std::vector<const NodeOutput*> outputs_of(const std::vector<Kind>& kinds) const;
+  bool is_one_too_early(const ArgumentSpec& spec, const Given& given, const NodeSignature& signature) const;
   void offer_argument(const ArgumentSpec& spec, Diagnostic& message) const;
   void offer_unnamed(const ArgumentSpec& spec, const std::string& name, Diagnostic& message) const;
 };

@@ -112,6 +112,17 @@ void ArgumentMessages::wrong_role(const ArgumentSpec& spec, const Given& given) 
   }
 }
 
+// Whether an input by position would fit the next place, which is empty: the one in front of it was left out.
+bool ArgumentMessages::is_one_too_early(const ArgumentSpec& spec, const Given& given,
+                                        const NodeSignature& signature) const {
+  const ArgumentSpec* next = &spec + 1;
+  if (given.source->name || next == signature.arguments.data() + signature.arguments.size()) return false;
+  const ast::Argument* following = given.source + 1;
+  const std::vector<ast::Argument>& all = statement.call.arguments;
+  bool last = following == all.data() + all.size() || following->name;
+  return last && !next->optional && !next->named_only && role_takes(*next, given, pipeline);
+}
+
 void ArgumentMessages::wrong_kind(const ArgumentSpec& spec, const Given& given, const NodeSignature& signature) const {
   const FlowNode& maker = pipeline.node(given.node);
   const NodeOutput& output = maker.outputs[static_cast<std::size_t>(given.port)];
@@ -124,6 +135,12 @@ void ArgumentMessages::wrong_kind(const ArgumentSpec& spec, const Given& given, 
   if (!fitting.empty()) {
     const std::string& name = fitting.back()->name;
     std::string call(sources.text(statement.call.span));
+    if (is_one_too_early(spec, given, signature)) {
+      call.insert(given.span.begin - statement.call.span.begin, name + ", ");
+      message.fix("put `" + name + "` in front of it: `" + call + "`", Applicability::likely,
+                  {{{given.span.file, given.span.begin, given.span.begin}, name + ", "}});
+      return;
+    }
     call.replace(given.span.begin - statement.call.span.begin, given.span.end - given.span.begin, name);
     message.fix("`" + name + "` is " + noun_of(fitting.back()->kind) + " of this flow: `" + call + "`",
                 fitting.size() == 1 ? Applicability::likely : Applicability::guess, {{given.span, name}});

@@ -170,7 +170,7 @@ class NodeBinder {
     std::string has;
     for (Kind kind : kinds) has += (has.empty() ? "" : " and ") + std::string(kind_name(kind));
     context_.diagnostics.error("E0320", given.span, "`" + data.name + "` holds no " + std::string(kind_name(wanted)))
-        .at(data.span, "gives " + (has.empty() ? "nothing that a node can take" : has));
+        .at(data.span, "gives " + has);
   }
 
   // A file holds examples or pairs only where its declaration says in which fields.
@@ -198,11 +198,13 @@ class NodeBinder {
       input.port = given.port;
       input.init = given.init;
       if (std::find(spec.kinds.begin(), spec.kinds.end(), Kind::scalar) != spec.kinds.end()) return input;
+      input.from = NodeInput::From::unknown;
+      const NodeOutput& last = pipeline_.node(given.node).outputs[static_cast<std::size_t>(given.port)];
+      if (last.known && last.kind != Kind::scalar) return input;  // told of `prev` itself
       context_.diagnostics
           .error("E0404", given.span,
                  "`" + spec.name + "` of `" + node_.op + "` needs " + wanted_words(spec) + " of this step")
           .label("`prev` gives a number of the last step");
-      input.from = NodeInput::From::unknown;
       return input;
     }
     input.from = NodeInput::From::unknown;

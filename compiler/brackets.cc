@@ -152,14 +152,14 @@ class Balancer {
   }
 
   // Syntax errors from the opener to the end of the line before the proof follow from it. A string that was
-  // left open may have swallowed the closer, and has been reported.
+  // left open may have swallowed the closer, a stray character may stand for one; they have been reported.
   void report(const Lexeme& opener, const Lexeme& proof, bool tell) {
     std::uint32_t doubtful = proof.end;
     bool swallowed = false;
     for (const Item& item : items_) {
       if (item.lexeme.begin < opener.begin) continue;
       if (item.lexeme.type == Terminal::newline) doubtful = item.lexeme.begin;
-      swallowed = swallowed || item.lexeme.type == Terminal::bad_string;
+      swallowed = swallowed || item.lexeme.type == Terminal::bad_string || item.lexeme.type == Terminal::bad_char;
     }
     // A block that the file ends in has lines of its own; only the last one is in doubt.
     bool block = !tell && opener.type == Terminal::lbrace && open_.size() == 1;

@@ -67,7 +67,7 @@ std::optional<Value> Evaluator::number(const ast::Number& number, Span span) {
 }
 
 Diagnostic& Evaluator::report_unknown(const ast::Name& name) {
-  if (Diagnostic* unknown = report_unknown_import(scope_, name.text, name.span, diagnostics_)) return *unknown;
+  if (Diagnostic* unknown = report_unreachable(scope_, name.text, name.span, diagnostics_)) return *unknown;
   Diagnostic& message = diagnostics_.error("E0201", name.span, "there is no parameter `" + name.text + "`");
   for (const char* word : {"True", "TRUE", "False", "FALSE"}) {
     const std::string right = word[0] == 'T' ? "true" : "false";

@@ -23,13 +23,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::vector<std::string> close_names(std::string_view name, const std::vector<std::string>& candidates) {
   std::size_t limit = std::max<std::size_t>(1, name.size() / 3);
-  constexpr std::size_t kShortest = 3;  // of a beginning that stands for a whole name: `temp` for `temperature`
   std::vector<std::pair<std::size_t, std::string>> close;
   for (const std::string& candidate : candidates) {
-    std::size_t longer = std::max(candidate.size(), name.size()), shorter = std::min(candidate.size(), name.size());
-    std::size_t distance = longer - shorter > limit ? limit + 1 : edit_distance(name, candidate);
-    bool begins = name.size() >= kShortest && candidate.starts_with(name);
-    if (distance > limit && begins) distance = limit;
+    if (candidate.size() > name.size() + limit || name.size() > candidate.size() + limit) continue;
+    std::size_t distance = edit_distance(name, candidate);
     if (distance <= limit && candidate != name) close.emplace_back(distance, candidate);
   }
   std::sort(close.begin(), close.end());
@@ -50,7 +47,12 @@ std::string quoted_list(const std::vector<std::string>& names, std::string_view 
 
 void suggest(Diagnostic& message, std::string_view name, Span span, const std::vector<std::string>& candidates,
              std::string_view what) {
+  constexpr std::size_t kShortest = 3;  // of a beginning that stands for a whole name: `temp` for `temperature`
   std::vector<std::string> close = close_names(name, candidates);
+  if (close.empty() && name.size() >= kShortest) {
+    std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(close),
+                 [&](const std::string& candidate) { return candidate.starts_with(name); });
+  }
   if (close.size() == 1) {
     message.fix("did you mean `" + close[0] + "`?", Applicability::likely, {{span, close[0]}});
   } else if (!close.empty()) {

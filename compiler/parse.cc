@@ -64,7 +64,8 @@ struct Depths {
       if (lexeme.type == Terminal::lbrace) ++brace;
       if (lexeme.type == Terminal::rbrace) --brace;
       if (lexeme.type == Terminal::lparen || lexeme.type == Terminal::lbracket) ++paren;
-      if (lexeme.type == Terminal::rparen || lexeme.type == Terminal::rbracket) --paren;
+      if (lexeme.type == Terminal::rparen || lexeme.type == Terminal::rbracket) paren = std::max(0, paren - 1);
+      if (lexeme.type == Terminal::newline) paren = 0;  // brackets are in pairs; a closer too many ends with its line
     }
   }
 };

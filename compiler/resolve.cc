@@ -28,6 +28,9 @@ class DeclarationResolver {
 
   void run(const ast::File& file) {
     const ast::FlowDecl* flow = nullptr;
+    for (const ast::Decl& declaration : file.decls) {
+      std::visit([&](const auto& d) { announce(d); }, declaration.data);
+    }
     for (const ast::Name& name : file.unread)
       scope_.unread.emplace(name.text, Symbol{SymbolKind::broken, -1, 0, name.span});
     for (const ast::Decl& declaration : file.decls) {
@@ -41,6 +44,11 @@ class DeclarationResolver {
     return define_symbol(scope_, name, symbol, diagnostics_);
   }
   std::string full(const ast::Name& name) const { return module_.prefix + name.text; }
+
+  template <class Declaration>
+  void announce(const Declaration& d) {
+    if constexpr (requires { d.name; }) scope_.declared.emplace(d.name.text, d.name.span);
+  }
 
   void declare(const ast::ImportDecl& d, Span, const ast::FlowDecl*&) {
     auto target = module_.imports.find(d.alias.text);

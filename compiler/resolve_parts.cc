@@ -105,7 +105,7 @@ void report_unknown_builtin(const ast::Call& call, const std::string& name, cons
       reward ? "E0602" : "E0601", text,
       std::string("there is no ") + (reward ? "reward function" : "task generator") + " `" + name + "`");
   bool literal = std::holds_alternative<ast::String>(call.arguments[0].value.data);
-  suggest(message, name, literal ? inside : text, names, reward ? "built-in reward functions" : "built-in generators");
+  suggest(message, name, literal ? inside : text, names, "built-ins");
   if (!message.fixes.empty()) message.note("the built-ins are " + quoted_list(names, "and"));
   message.note(reward ? "your own code: `exec(\"command\")`" : "your own data: `jsonl(\"path\")`");
 }
@@ -123,7 +123,12 @@ bool define_symbol(Scope& scope, const ast::Name& name, const Symbol& symbol, Di
   return false;
 }
 
-Diagnostic* report_unknown_import(const Scope& scope, const std::string& name, Span span, Diagnostics& diagnostics) {
+Diagnostic* report_unreachable(const Scope& scope, const std::string& name, Span span, Diagnostics& diagnostics) {
+  auto later = scope.declared.find(name);
+  if (later != scope.declared.end() && later->second.begin > span.begin) {
+    Diagnostic& message = diagnostics.error("E0205", span, "`" + name + "` is declared further down, after its use");
+    return &message.at(later->second, "declared here").help("move its declaration up, in front of this line");
+  }
   std::size_t dot = name.find('.');
   if (dot == std::string::npos || scope.find(name.substr(0, dot)) != nullptr) return nullptr;
   std::string alias = name.substr(0, dot);
@@ -137,7 +142,7 @@ Diagnostic* report_unknown_import(const Scope& scope, const std::string& name, S
 const Symbol* expect_symbol(const Scope& scope, const ast::Name& name, SymbolKind kind, Diagnostics& diagnostics) {
   const Symbol* symbol = scope.find(name.text);
   if (symbol == nullptr) {
-    if (report_unknown_import(scope, name.text, name.span, diagnostics) != nullptr) return nullptr;
+    if (report_unreachable(scope, name.text, name.span, diagnostics) != nullptr) return nullptr;
     std::string noun = noun_of(kind);
     Diagnostic& message = diagnostics.error("E0201", name.span,
                                             "there is no " + noun.substr(noun.find(' ') + 1) + " `" + name.text + "`");

@@ -13,8 +13,8 @@
 namespace rlflow {
 
 // Adds a name; a second one in the same file is reported and left out.
-// Reports `gsm.train` where nothing is called `gsm`; null where the name has no such fault.
-Diagnostic* report_unknown_import(const Scope& scope, const std::string& name, Span span, Diagnostics& diagnostics);
+// Reports a name that is declared further down, or `gsm.train` where nothing is called `gsm`; null where it is neither.
+Diagnostic* report_unreachable(const Scope& scope, const std::string& name, Span span, Diagnostics& diagnostics);
 bool define_symbol(Scope& scope, const ast::Name& name, const Symbol& symbol, Diagnostics& diagnostics);
 
 // The symbol of this name and kind; null where there is none, which was reported, or is broken.

@@ -13,7 +13,7 @@ const char* noun_of(SymbolKind kind) {
     case SymbolKind::reward: return "a reward function";
     case SymbolKind::output: return "a node's output";
     case SymbolKind::import: return "an import";
-    case SymbolKind::broken: return "something that could not be read";
+    case SymbolKind::broken: return "";
   }
   return "";
 }

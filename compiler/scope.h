@@ -25,6 +25,7 @@ const char* plural_of(SymbolKind kind);
 struct Scope {
   std::map<std::string, Symbol> names;
   std::map<std::string, Symbol> unread;         // broken symbols: what may be defined in text that could not be read
+  std::map<std::string, Span> declared;         // the place of every declaration, also of those not read yet
   std::map<std::string, const Scope*> imports;  // by alias; every scope of a program outlives its users
 
   // Null where there is no such name. "gsm.train" looks for `train` in the import `gsm`. What may be defined where

@@ -212,7 +212,7 @@ bool advise_sign(const SyntaxPlace& place, Diagnostic& message) {
     message.fix("write `=`", Applicability::likely, {{place.span(e.before), ""}});
   } else if (e.at.type == Terminal::comma && e.rule == Rule::expr && expects(e, Terminal::rparen)) {
     message.help("a list stands in `[ ]`");
-  } else if (e.at.type == Terminal::lbracket && e.before.type == Terminal::id && e.earlier.type == Terminal::assign) {
+  } else if (e.at.type == Terminal::lbracket && is_word(e.before.type) && e.earlier.type == Terminal::assign) {
     message.fix("a type stands behind `:`", Applicability::guess, {{place.span(e.earlier), ":"}});
   } else if (e.at.type == Terminal::rparen || e.at.type == Terminal::rbracket || e.at.type == Terminal::rbrace) {
     if (e.rule != Rule::block && e.rule != Rule::file) return false;
@@ -266,6 +266,7 @@ void advise_on_syntax(const SyntaxPlace& place, Diagnostic& message) {
   if (advise_close_word(place, message) || advise_number(place, message) || advise_name(place, message) ||
       advise_sign(place, message))
     return;
+  if (place.is_value()) return;
   for (const Form& form : kForms) {
     if (form.word == place.error.first.type) message.note("the form is `" + std::string(form.form) + "`");
   }

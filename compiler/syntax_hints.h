@@ -14,6 +14,7 @@ struct SyntaxPlace {
   const SourceMap& sources;
 
   Span span(const Lexeme& lexeme) const { return {file, lexeme.begin, lexeme.end}; }
+  bool is_value() const { return sources.is_command_line(file); }
   std::string text(const Lexeme& lexeme) const { return std::string(sources.text(span(lexeme))); }
   // A character of the file; a blank line end where there is none.
   char at(std::size_t byte) const {

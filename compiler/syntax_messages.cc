@@ -69,7 +69,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 std::string found(const SyntaxPlace& place) {
   if (place.error.at.type == Terminal::newline) return "the line ends";
-  if (place.error.at.type == Terminal::end) return "the file ends";
+  if (place.error.at.type == Terminal::end) return place.is_value() ? "it ends here" : "the file ends";
   return "`" + place.text(place.error.at) + "` stands here";
 }
 
@@ -84,7 +84,7 @@ Diagnostic& report_unexpected(const SyntaxPlace& place, Diagnostics& diagnostics
     return diagnostics.error("E0101", span, "expected " + wanted + ", but " + found(place)).label("expected " + wanted);
   }
   std::string what = at.type == Terminal::newline ? "the line ends too early"
-                     : at.type == Terminal::end   ? "the file ends too early"
+                     : at.type == Terminal::end   ? (place.is_value() ? "it ends too early" : "the file ends too early")
                                                   : "`" + place.text(at) + "` cannot stand here";
   return diagnostics.error("E0101", span, what);
 }

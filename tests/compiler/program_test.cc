@@ -106,6 +106,16 @@ TEST(Programs, AFileOfOverridesIsSortedInBetweenProgramAndCommandLine) {
   EXPECT_EQ(dump(*second.plan), dump(plan));
 }
 
+TEST(Programs, AFileOfOverridesHasAtMostAMebibyte) {
+  CompileRequest request = request_for(tiny_grpo(), project_root("programs"));
+  request.texts["large.toml"] = std::string((1 << 20) + 1, '#');
+  request.override_files = {"large.toml"};
+  Analysis analysis = analyze(request, catalog());
+  ASSERT_EQ(analysis.diagnostics.size(), 1u);
+  EXPECT_EQ(analysis.diagnostics[0].code, "E0217");
+  EXPECT_EQ(analysis.diagnostics[0].message, "cannot read overrides from `large.toml`: it has more than 1 MiB");
+}
+
 TEST(Programs, GroupsCanBeMovedToOtherDevices) {
   Compilation result = compile_text(tiny_grpo(), {"here=gpu[2..3]"});
   ASSERT_TRUE(result.plan);
