@@ -54,7 +54,11 @@ json fix_json(const SourceMap& sources, const Fix& fix) {
 }
 
 json diagnostic_json(const SourceMap& sources, const Diagnostic& diagnostic) {
+  // The text at the primary place is a label like the others, the first.
   json labels = json::array();
+  if (!diagnostic.primary_label.empty()) {
+    labels.push_back({{"span", span_json(sources, diagnostic.primary)}, {"text", diagnostic.primary_label}});
+  }
   for (const Label& label : diagnostic.labels) {
     labels.push_back({{"span", span_json(sources, label.span)}, {"text", label.text}});
   }
@@ -66,7 +70,6 @@ json diagnostic_json(const SourceMap& sources, const Diagnostic& diagnostic) {
           {"level", diagnostic.level == Level::error ? "error" : "warning"},
           {"message", diagnostic.message},
           {"primary", span_json(sources, diagnostic.primary)},
-          {"primary_label", diagnostic.primary_label},
           {"labels", labels},
           {"notes", diagnostic.notes},
           {"values", values},

@@ -119,6 +119,69 @@ TEST_F(Check, AnOverrideCountsAsWritten) {
   EXPECT_NE(result.err.find("error[E0305]"), std::string::npos) << result.err;
 }
 
+TEST_F(Check, ACommentAboveALineAllowsItsLint) {
+  write("p.rlflow",
+        spoilt("stop after 3", "# rlflow: allow(unused-node)\n  spare = logprob(policy, traj)\n  stop after 3"));
+  ProcessResult allowed = check({"-W", "unused-node=deny", "p.rlflow"});
+  EXPECT_EQ(allowed.exit_code, 0) << allowed.err;
+  write("q.rlflow",
+        spoilt("stop after 3", "# rlflow: allow(unused-param)\n  spare = logprob(policy, traj)\n  stop after 3"));
+  EXPECT_EQ(check({"-W", "unused-node=deny", "q.rlflow"}).exit_code, 1);
+}
+
+TEST_F(Check, AnUnknownLintOrLevelIsRefused) {
+  write("p.rlflow", kTinyProgram);
+  ProcessResult name = check({"-W", "unused-nod=deny", "p.rlflow"});
+  EXPECT_EQ(name.exit_code, 2);
+  EXPECT_NE(name.err.find("there is no lint `unused-nod`; did you mean `unused-node`"), std::string::npos) << name.err;
+  ProcessResult level = check({"-W", "unused-node=error", "p.rlflow"});
+  EXPECT_EQ(level.exit_code, 2);
+  EXPECT_NE(level.err.find("a lint needs a level: unused-node=allow"), std::string::npos) << level.err;
+}
+
+// `script` gives the program a terminal of its own.
+class CheckInATerminal : public Check {
+ protected:
+  void SetUp() override {
+    std::string text = "rlflow 1\n";
+    for (int i = 0; i < 30; ++i) text += "param a" + std::to_string(i) + " : int = 1.5\n";
+    write("p.rlflow", text);
+  }
+  std::string on_terminal(const std::string& arguments, std::map<std::string, std::string> environment) {
+    ProcessOptions options;
+    options.folder = folder_.path();
+    options.environment = std::move(environment);
+    return run_process({"script", "-qec", std::string(RLFLOW_BINARY_DIR) + "/rlflow check " + arguments, "/dev/null"},
+                       options)
+        .out;
+  }
+};
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST_F(CheckInATerminal, ShowsTwentyMessagesInColourAndCountsTheRest) {
+  std::string shown = on_terminal("p.rlflow", {{"TERM", "xterm"}, {"NO_COLOR", ""}});
+  EXPECT_EQ(count_of(shown, "E0214"), 20u) << shown;
+  EXPECT_NE(shown.find("and 10 more"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("30 errors"), std::string::npos) << shown;
+  EXPECT_NE(shown.find("\x1B[1;31m"), std::string::npos) << shown;
+}
+
+TEST_F(CheckInATerminal, NoColorAndADumbTerminalStayPlain) {
+  std::string plain = on_terminal("p.rlflow", {{"TERM", "xterm"}, {"NO_COLOR", "1"}});
+  EXPECT_EQ(count_of(plain, "E0214"), 20u) << plain;
+  EXPECT_EQ(plain.find('\x1B'), std::string::npos) << plain;
+  EXPECT_EQ(on_terminal("p.rlflow", {{"TERM", "dumb"}, {"NO_COLOR", ""}}).find('\x1B'), std::string::npos);
+  EXPECT_NE(on_terminal("--color=always p.rlflow", {{"TERM", "dumb"}, {"NO_COLOR", ""}}).find('\x1B'),
+            std::string::npos);
+}
+
+TEST_F(CheckInATerminal, APipeGetsAllMessages) { EXPECT_EQ(count_of(check({"p.rlflow"}).err, "E0214"), 30u); }
+
 TEST_F(Check, ColourOnlyWhereItIsAskedFor) {
   write("p.rlflow", spoilt("n=2", "n=1"));
   EXPECT_EQ(check({"p.rlflow"}).err.find('\x1B'), std::string::npos);
