@@ -35,7 +35,7 @@ const std::vector<Layer> kLayers = {
     {"nodes/data/", {"nodes/format/", "runtime/contract/"}},
     {"nodes/reward/", {"nodes/format/", "runtime/contract/"}},
     {"nodes/", {"runtime/contract/"}},
-    {"compiler/", {"runtime/contract/"}},
+    {"compiler/", {"nodes/format/", "runtime/contract/"}},
     {"viz/", {"compiler/pipeline.h", "compiler/place.h", "runtime/contract/"}},
     {"cli/", {"compiler/", "nodes/", "runtime/", "viz/"}},
 };
