@@ -10,9 +10,11 @@
 #include "cli/fixes.h"
 #include "cli/json_output.h"
 #include "cli/planning/found_machine.h"
+#include "cli/planning/memory_messages.h"
 #include "cli/program_input.h"
 #include "cli/text_file.h"
 #include "cli/verb.h"
+#include "compiler/lower.h"
 #include "compiler/names.h"
 #include "nodes/signatures/catalog.h"
 
@@ -76,6 +78,15 @@ void join(json& whole, json part) {
   for (json& diagnostic : part["diagnostics"]) whole["diagnostics"].push_back(std::move(diagnostic));
 }
 
+void add_memory_faults(const Catalog& known, const Cluster& cluster, Analysis& analysis) {
+  if (!analysis.ok() || analysis.pipeline.flow.empty()) return;
+  const Plan plan =
+      lower(analysis.pipeline, analysis.placed, known, analysis.sources, analysis.files, analysis.overrides);
+  Diagnostics found;
+  check_memory(plan, analysis.pipeline, read_model_facts(plan), cluster, found);
+  for (Diagnostic& diagnostic : found.take()) analysis.diagnostics.push_back(std::move(diagnostic));
+}
+
 ExitCode check(const CheckOptions& options, const Session& session) {
   const Catalog known = catalog();
   std::optional<Machine> machine;
@@ -89,6 +100,7 @@ ExitCode check(const CheckOptions& options, const Session& session) {
     if (machine) request.cluster = &machine->cluster;
     Analysis analysis = analyze(request, known);
     if (options.fix) analysis = with_fixes(std::move(analysis), request, known);
+    if (machine) add_memory_faults(known, machine->cluster, analysis);
     worst = std::max(worst, verdict(analysis));
     if (options.as_json) {
       join(found, diagnostics_json(analysis));

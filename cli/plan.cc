@@ -6,6 +6,9 @@
 
 #include "cli/diagnostic_output.h"
 #include "cli/json_output.h"
+#include "cli/plan_json.h"
+#include "cli/planning/memory_messages.h"
+#include "cli/planning/plan_text.h"
 #include "cli/program_input.h"
 #include "cli/table.h"
 #include "cli/verb.h"
@@ -18,17 +21,13 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t kWidth = 100;
+
 struct PlanOptions {
   ProgramInput input;
+  std::string machine;  // --machine; empty: the one found here
   bool json = false;
 };
-
-std::string when_text(const Plan& plan, const PlanNode& node) {
-  if (!node.schedule) return node.from > 1 ? "from step " + std::to_string(node.from) : "each step";
-  std::string text = "every " + counted(node.schedule->every, "step");
-  if (node.schedule->at_start) text += " and at start";
-  return text + (plan.stop_after % node.schedule->every != 0 ? ", and the last" : "");
-}
 
 std::string inputs_text(const Plan& plan, const PlanNode& node) {
   std::string text;
@@ -36,15 +35,6 @@ std::string inputs_text(const Plan& plan, const PlanNode& node) {
     if (!input.node.valid()) continue;
     const PlanOutput& output = plan.nodes[input.node.index()].outputs[static_cast<std::size_t>(input.port)];
     text += (text.empty() ? "" : ", ") + (input.previous_step ? "prev " + output.name : output.name);
-  }
-  return text;
-}
-
-std::string outputs_text(const PlanNode& node) {
-  std::string text;
-  for (const PlanOutput& output : node.outputs) {
-    if (output.type.kind == Kind::cursor) continue;
-    text += (text.empty() ? "" : ", ") + to_text(output.type);
   }
   return text;
 }
@@ -59,117 +49,76 @@ std::string model_text(const Plan& plan, const PlanNode& node) {
   return (node.op == "update" ? "makes " : "reads ") + plan.models[node.model.index()].name;
 }
 
-// Prompts and responses of a step, where the program fixes them.
-std::vector<std::string> batch_lines(const Plan& plan) {
-  std::vector<std::string> lines;
-  for (const PlanNode& node : plan.nodes) {
-    if (node.op != "rollout" || !has(node.constants, "n")) continue;
-    for (const PlanInput& input : node.inputs) {
-      if (!input.node.valid() || !has(plan.nodes[input.node.index()].constants, "count")) continue;
-      std::int64_t prompts = int_at(plan.nodes[input.node.index()].constants, "count");
-      std::int64_t samples = int_at(node.constants, "n");
-      std::int64_t longest = int_at(node.settings, "max_new");
-      lines.push_back("`" + node.name + "`: " + with_commas(prompts) + " prompts x " + with_commas(samples) +
-                      " samples = " + with_commas(prompts * samples) + " responses of at most " + with_commas(longest) +
-                      " tokens a step");
-    }
-  }
-  return lines;
+// What a node reads: outputs, then weights.
+std::string reads_text(const Plan& plan, const PlanNode& node) {
+  std::string inputs = inputs_text(plan, node);
+  std::string weights = model_text(plan, node);
+  return inputs + (inputs.empty() || weights.empty() ? "" : "; ") + weights;
 }
 
-void print_text(const Plan& plan) {
+void print_text(const Plan& plan, const Machine& machine, const PlanFigures& figures) {
   std::cout << plan.flow << ": " << counted(plan.stop_after, "step") << ", "
-            << counted(static_cast<std::int64_t>(plan.nodes.size()), "node") << "\n";
-  for (const std::string& line : batch_lines(plan)) std::cout << line << "\n";
-  Table groups{{"group", "devices", "threads"}, {}, {}};
+            << counted(static_cast<std::int64_t>(plan.nodes.size()), "node") << "\n"
+            << machine_text(machine);
+  Table groups{{"group", "devices", "threads", "tp", "dp"}, {}, {}};
   for (const PlanGroup& group : plan.groups) {
-    std::string devices = group.device == DeviceKind::cpu
-                              ? "cpu"
-                              : "gpu[" + std::to_string(group.first) + ".." + std::to_string(group.last) + "]";
-    groups.rows.push_back({group.name, devices, std::to_string(group.threads)});
+    groups.rows.push_back({group.name, devices_text(group), std::to_string(group.threads), std::to_string(group.tp),
+                           std::to_string(group.dp)});
   }
-  Table models{{"model", "group", "dtype", "weights"}, {}, {}};
-  for (const PlanModel& model : plan.models) {
+  Table models{{"model", "group", "dtype", "parameters", "weights"}, {}, {false, false, false, true}};
+  for (std::size_t m = 0; m < plan.models.size(); ++m) {
+    const PlanModel& model = plan.models[m];
+    const auto& shape = figures.models[m].shape;
     models.rows.push_back({model.name, plan.groups[model.group.index()].name, dtype_name(model.dtype),
+                           shape ? with_commas(parameters_of(*shape, model.head)) : "unknown",
                            std::string(model.random_init ? "drawn for " : "from ") + model.path +
                                (model.trainable ? ", trainable" : ", frozen")});
   }
   for (const PlanReplica& replica : plan.replicas) {
     std::string model = plan.models[replica.model.index()].name;
-    models.rows.push_back({replica.name, plan.groups[replica.group.index()].name, dtype_name(replica.dtype),
+    models.rows.push_back({replica.name, plan.groups[replica.group.index()].name, dtype_name(replica.dtype), "",
                            (replica.in_place ? "the memory of " : "a copy of ") + model + ", synced every " +
                                counted(replica.every, "step") + " with lag " + std::to_string(replica.lag)});
   }
-  Table nodes{{"node", "op", "reads", "gives", "on", "weights", "runs"}, {}, {}};
+  Table nodes{{"task", "op", "on", "runs", "reads"}, {}, {}};
   for (const PlanNode& node : plan.nodes) {
-    nodes.rows.push_back({node.name, node.op, inputs_text(plan, node), outputs_text(node), place_text(plan, node),
-                          model_text(plan, node), when_text(plan, node)});
+    nodes.rows.push_back({node.name, node.op, place_text(plan, node), when_text(plan, node), reads_text(plan, node)});
   }
   std::cout << "\n"
             << to_text(groups) << "\n"
             << to_text(models) << "\n"
-            << to_text(nodes) << "\nmeaning " << hex(plan.meaning) << "\n";
-}
-
-json plan_json(const Plan& plan) {
-  json object = {{"format", "rlflow.plan/1"},    {"flow", plan.flow},       {"steps", plan.stop_after},
-                 {"meaning", hex(plan.meaning)}, {"groups", json::array()}, {"models", json::array()},
-                 {"replicas", json::array()},    {"nodes", json::array()}};
-  for (const PlanGroup& group : plan.groups) {
-    object["groups"].push_back({{"name", group.name},
-                                {"device", group.device == DeviceKind::cpu ? "cpu" : "gpu"},
-                                {"first", group.first},
-                                {"last", group.last},
-                                {"threads", group.threads},
-                                {"tp", group.tp},
-                                {"dp", group.dp}});
-  }
-  for (const PlanModel& model : plan.models) {
-    object["models"].push_back({{"name", model.name},
-                                {"path", model.path},
-                                {"random_init", model.random_init},
-                                {"group", plan.groups[model.group.index()].name},
-                                {"dtype", dtype_name(model.dtype)},
-                                {"trainable", model.trainable}});
-  }
-  for (const PlanReplica& replica : plan.replicas) {
-    object["replicas"].push_back({{"name", replica.name},
-                                  {"model", plan.models[replica.model.index()].name},
-                                  {"in_place", replica.in_place},
-                                  {"every", replica.every},
-                                  {"lag", replica.lag}});
-  }
-  for (const PlanNode& node : plan.nodes) {
-    json outputs = json::array();
-    for (const PlanOutput& output : node.outputs)
-      outputs.push_back({{"name", output.name}, {"type", to_text(output.type)}});
-    object["nodes"].push_back({{"name", node.name},
-                               {"op", node.op},
-                               {"signature", node.signature},
-                               {"on", place_text(plan, node)},
-                               {"outputs", outputs},
-                               {"constants", to_text(node.constants)},
-                               {"settings", to_text(node.settings)},
-                               {"runs", when_text(plan, node)}});
-  }
-  return object;
+            << to_text(nodes, 0, kWidth) << "\n"
+            << figures_text(plan, figures) << "\nmeaning " << hex(plan.meaning) << "\n";
 }
 
 ExitCode show_plan(const PlanOptions& options, const Session& session) {
   const Catalog known = catalog();
-  Compilation compilation = compile(compile_request(options.input), known);
+  const Machine machine = machine_of(options.machine);
+  CompileRequest request = compile_request(options.input);
+  request.cluster = &machine.cluster;
+  Compilation compilation = compile(request, known);
   print_diagnostics(compilation.analysis, session);
   if (!compilation.analysis.readable) return ExitCode::could_not_answer;
   if (!compilation.plan) {
     if (compilation.analysis.ok()) std::cerr << options.input.path << " is a library: it has no flow to plan\n";
     return ExitCode::no;
   }
+  const Plan& plan = *compilation.plan;
+  const PlanFigures figures = figures_of(plan, machine.cluster);
+  Diagnostics too_large;
+  check_memory(plan, compilation.analysis.pipeline, figures.models, machine.cluster, too_large);
+  const bool fits = !too_large.has_errors();
+  compilation.analysis.diagnostics = too_large.take();
+  print_diagnostics(compilation.analysis, session);
   if (options.json) {
-    print_json(plan_json(*compilation.plan));
+    json object = plan_json(plan);
+    add_figures(plan, machine, figures, object);
+    object["fits"] = fits;
+    print_json(object);
   } else {
-    print_text(*compilation.plan);
+    print_text(plan, machine, figures);
   }
-  return ExitCode::yes;
+  return fits ? ExitCode::yes : ExitCode::no;
 }
 
 }  // namespace
@@ -177,6 +126,8 @@ ExitCode show_plan(const PlanOptions& options, const Session& session) {
 Action declare_plan(CLI::App& app, const Session& session) {
   auto options = std::make_shared<PlanOptions>();  // shared by the parser, which fills it, and the action
   add_program_input(app, options->input);
+  app.add_option("--machine", options->machine, "plan for this machine, rlflow.machine/1; else the one found here")
+      ->option_text("FILE");
   app.add_flag("--json", options->json, "print one JSON object, rlflow.plan/1");
   return [options, &session] { return show_plan(*options, session); };
 }

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/diagnostic_output.h"
+#include "cli/planning/memory_messages.h"
 #include "cli/program_input.h"
 #include "cli/run_folders.h"
 #include "cli/run_library/load.h"
@@ -39,6 +40,13 @@ ExitCode run_program(const RunOptions& options, const Session& session) {
   if (!compilation.analysis.readable) return ExitCode::could_not_answer;
   if (!compilation.plan) return ExitCode::no;
   const Plan& plan = *compilation.plan;
+  Diagnostics too_large;
+  check_memory(plan, compilation.analysis.pipeline, read_model_facts(plan), cluster, too_large);
+  if (too_large.has_errors()) {
+    compilation.analysis.diagnostics = too_large.take();
+    print_diagnostics(compilation.analysis, session);
+    return ExitCode::no;
+  }
 
   std::filesystem::path runs = runs_folder(options.runs_dir);
   RunRequest run;

@@ -209,7 +209,7 @@ const char* part_name(PartKind kind) {
     case PartKind::moments: return "optimizer moments";
     case PartKind::master: return "master copy";
     case PartKind::replica: return "copy of the weights";
-    case PartKind::offloaded: return "weights, offloaded";
+    case PartKind::offloaded: return "offloaded weights";
     case PartKind::kv_cache: return "KV cache";
     case PartKind::activations: return "activations";
     case PartKind::outputs: return "outputs of the steps in flight";

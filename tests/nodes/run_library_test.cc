@@ -21,7 +21,7 @@ Plan tiny_plan() {
   plan.models = {model};
   PlanNode node;
   node.name = "adv";
-  node.signature = "advantage/values";
+  node.signature = "score/model";
   plan.nodes = {node};
   return plan;
 }
@@ -50,7 +50,7 @@ TEST(RunLibrary, RefusesWhatItHasNoCodeFor) {
   const auto library = make_run_library();
   Plan plan = tiny_plan();
   EXPECT_EQ(refusal([&] { library->make_node(plan, NodeId(0)); }),
-            "node `adv`: this build has no code for advantage/values");
+            "node `adv`: this build has no code for score/model");
   plan.models[0].dtype = Dtype::bf16;
   EXPECT_EQ(refusal([&] { library->make_model(plan, ModelId(0)); }), "model `policy`: this build computes in f32 only");
   plan.groups[0].device = DeviceKind::gpu;
@@ -76,7 +76,7 @@ TEST(RunLibrary, RecordsWhatResultsDependOn) {
     ASSERT_TRUE(facts.contains(name)) << name;
     EXPECT_FALSE(facts.at(name).empty()) << name;
   }
-  EXPECT_FALSE(facts.contains("op advantage/values"));
+  EXPECT_FALSE(facts.contains("op score/model"));
 }
 
 }  // namespace

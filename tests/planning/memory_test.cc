@@ -161,9 +161,9 @@ TEST(Memory, ABudgetThatIsTooLargeIsRefusedWithOneThatFits) {
 }
 
 TEST(Memory, MoreTpIsProposedWhereItFits) {
-  std::string text = refusal(planned(program("64Ki tokens", "8Ki tokens", "gpu[0..8]")));
+  std::string text = refusal(planned(program("64Ki tokens", "16Ki tokens", "gpu[0..8]")));
   EXPECT_THAT(text, HasSubstr("`tp = 2` for `gpus`: "));
-  EXPECT_EQ(refusal(planned(program("64Ki tokens", "8Ki tokens", "gpu[0..8] { tp = 2 }"))), "");
+  EXPECT_EQ(refusal(planned(program("64Ki tokens", "16Ki tokens", "gpu[0..8] { tp = 2 }"))), "");
 }
 
 TEST(Memory, BytesAreReadable) {

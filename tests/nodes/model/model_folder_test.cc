@@ -108,7 +108,7 @@ TEST(ModelConfig, RefusesByNameWhatItDoesNotImplement) {
     EXPECT_THAT([&] { parse_model_config(json.dump()); }, ThrowsMessage<FormatError>(HasSubstr(reason))) << key;
   };
   refused("model_type", "mamba", "model_type is \"mamba\"");
-  refused("architectures", {"LlamaForSequenceClassification"}, "architectures");
+  refused("architectures", {"LlamaForQuestionAnswering"}, "architectures");
   refused("attention_bias", true, "attention_bias");
   refused("hidden_act", "gelu", "hidden_act");
   refused("rope_scaling", {{"type", "linear"}, {"factor", 2}}, "\"linear\"");
