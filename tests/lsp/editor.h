@@ -1,0 +1,53 @@
+// A scripted editor: what the tests of the language server type and ask.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/lsp/server.h"
+#include "nodes/signatures/catalog.h"
+
+namespace rlflow::testing {
+
+inline constexpr const char* kUri = "file:///nowhere/p.rlflow";
+
+// GRPO on lines of its own; line numbers of the tests count from 0 in it.
+extern const std::string kProgram;
+
+// kProgram, which must hold `from` once, with it replaced.
+std::string changed(const std::string& from, const std::string& to);
+
+class Editor {
+ public:
+  Editor();  // initialized
+
+  // The response to a request.
+  nlohmann::json ask(const std::string& method, nlohmann::json params);
+  // What comes back to a notification.
+  std::vector<nlohmann::json> tell(const std::string& method, nlohmann::json params);
+
+  // `|` in the text is the cursor, and is taken out. Opens or reopens the document.
+  void open(std::string text, const std::string& uri = kUri);
+  void edit(nlohmann::json changes);
+  // Asks about the cursor; fails the test on an error response.
+  nlohmann::json at_cursor(const std::string& method, nlohmann::json params = nlohmann::json::object());
+  std::vector<std::string> labels();  // of the completions at the cursor
+
+  // The last published messages of a document.
+  nlohmann::json diagnostics(const std::string& uri = kUri) const;
+  std::vector<std::string> codes(const std::string& uri = kUri) const;
+
+ private:
+  void take(const std::vector<nlohmann::json>& messages);
+
+  Catalog catalog_ = catalog();
+  lsp::Server server_{catalog_};
+  std::map<std::string, nlohmann::json> published_;
+  nlohmann::json cursor_;
+  std::string uri_ = kUri;
+  int id_ = 0;
+};
+
+}  // namespace rlflow::testing
