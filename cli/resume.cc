@@ -2,12 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "cli/console/console.h"
-#include "cli/diagnostic_output.h"
 #include "cli/recorded_program.h"
 #include "cli/run_folders.h"
 #include "cli/run_library/load.h"
 #include "cli/verb.h"
+#include "cli/watched_run.h"
 
 namespace rlflow {
 namespace {
@@ -16,8 +15,7 @@ struct ResumeOptions {
   std::string run;
   std::string runs_dir;
   std::vector<std::string> overrides;
-  bool plain = false;
-  bool json = false;
+  WatchOptions watch;
 };
 
 ExitCode resume_run(const ResumeOptions& options, const Session& session) {
@@ -31,14 +29,9 @@ ExitCode resume_run(const ResumeOptions& options, const Session& session) {
   RunApi& api = run_api();
   Cluster cluster = api.cluster();
   Plan plan = recorded_plan(recorded, options.overrides, &cluster);
-  std::string reference = options.runs_dir.empty() ? options.run : request.run_dir.string();
-  std::unique_ptr<Console> console =
-      make_console(console_form(options.plain, options.json, session), plan, session, reference);
-  PauseOnSignal signals(api);
-  Outcome outcome = signals.with_signal(api.run(plan, request, *console));
-  console->finish(outcome);
-  print_outcome(outcome, &plan, session);
-  return outcome.code;
+  WatchOptions watch = options.watch;
+  watch.reference = options.runs_dir.empty() ? options.run : request.run_dir.string();
+  return watched_run(api, plan, request, watch, session);
 }
 
 }  // namespace
@@ -50,8 +43,7 @@ Action declare_resume(CLI::App& app, const Session& session) {
   app.add_option("-s,--set", options->overrides, "change what may change: stop, retries, timeouts, keep")
       ->option_text("ADDRESS=VALUE")
       ->allow_extra_args(false);
-  app.add_flag("--plain", options->plain, "one line a step, also on a terminal");
-  app.add_flag("--json", options->json, "one JSON object a line");
+  add_watch_options(app, options->watch);
   return [options, &session] { return resume_run(*options, session); };
 }
 

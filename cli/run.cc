@@ -3,12 +3,12 @@
 #include <chrono>
 #include <memory>
 
-#include "cli/console/console.h"
 #include "cli/diagnostic_output.h"
 #include "cli/program_input.h"
 #include "cli/run_folders.h"
 #include "cli/run_library/load.h"
 #include "cli/verb.h"
+#include "cli/watched_run.h"
 #include "compiler/compile.h"
 #include "nodes/signatures/catalog.h"
 #include "runtime/store/store_error.h"
@@ -21,8 +21,7 @@ struct RunOptions {
   std::string runs_dir;
   std::string name;
   std::uint64_t seed = 1;
-  bool plain = false;
-  bool json = false;
+  WatchOptions watch;
 };
 
 std::uint64_t entropy_of_now() {
@@ -47,14 +46,9 @@ ExitCode run_program(const RunOptions& options, const Session& session) {
   run.run_dir = runs / run.name;
   run.command = session.command;
   run.seed = options.seed;
-  std::string reference = options.runs_dir.empty() ? run.name : run.run_dir.string();
-  std::unique_ptr<Console> console =
-      make_console(console_form(options.plain, options.json, session), plan, session, reference);
-  PauseOnSignal signals(api);
-  Outcome outcome = signals.with_signal(api.run(plan, run, *console));
-  console->finish(outcome);
-  print_outcome(outcome, &plan, session);
-  return outcome.code;
+  WatchOptions watch = options.watch;
+  watch.reference = options.runs_dir.empty() ? run.name : run.run_dir.string();
+  return watched_run(api, plan, run, watch, session);
 }
 
 }  // namespace
@@ -72,8 +66,7 @@ Action declare_run(CLI::App& app, const Session& session) {
   app.add_option("--seed", options->seed, "seed of everything drawn at random")
       ->capture_default_str()
       ->option_text("N");
-  app.add_flag("--plain", options->plain, "one line a step, also on a terminal");
-  app.add_flag("--json", options->json, "one JSON object a line");
+  add_watch_options(app, options->watch);
   return [options, &session] { return run_program(*options, session); };
 }
 

@@ -4,10 +4,9 @@
 
 #include "nodes/batches.h"
 #include "nodes/data/dataset.h"
-#include "nodes/model_access.h"
+#include "nodes/node_generation.h"
 #include "nodes/plan_access.h"
 #include "nodes/reward/reward.h"
-#include "nodes/rollout/generate.h"
 
 namespace rlflow {
 namespace {
@@ -42,10 +41,7 @@ std::vector<Question> read_questions(const Plan& plan, const PlanNode& node, con
 class EvaluateNode final : public Node {
  public:
   EvaluateNode(const Plan& plan, const PlanNode& node)
-      : samples_(int_at(node.settings, "n")),
-        max_new_(int_at(node.settings, "max_new")),
-        temperature_(real_at(node.settings, "temperature")),
-        threads_(threads_of(plan, node)),
+      : sampling_(plan, node, int_at(node.settings, "n"), RandomPurpose::evaluation),
         tokenizer_(tokenizer_of(plan, node)),
         reward_(make_reward(reward_of(plan, node))),
         questions_(read_questions(plan, node, tokenizer_)) {
@@ -53,22 +49,7 @@ class EvaluateNode final : public Node {
   }
 
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
-    const auto total = static_cast<std::int64_t>(prompts_.size()) * samples_;
-    GenerationSettings settings{.samples = samples_,
-                                .max_new = max_new_,
-                                .temperature = temperature_,
-                                .purpose = RandomPurpose::evaluation,
-                                .run_seed = context.run_seed,
-                                .step = static_cast<std::uint64_t>(context.step),
-                                .threads = threads_,
-                                .stop = context.stop,
-                                .progress = {}};
-    if (context.progress) {
-      settings.progress = [&](std::int64_t done) { context.progress(context.progress_self, done, total); };
-    }
-    std::vector<Response> responses;
-    if (!generator_.run(model_of(inputs).view(), prompts_, settings, responses)) throw TaskStopped();
-    return judge(responses);
+    return judge(generate(generator_, sampling_, inputs, context, prompts_));
   }
 
  private:
@@ -76,13 +57,13 @@ class EvaluateNode final : public Node {
     TaskResult result;
     double reward = 0, tokens = 0, cut = 0;
     for (std::size_t i = 0; i < responses.size(); ++i) {
-      const Question& question = questions_[i / static_cast<std::size_t>(samples_)];
+      const Question& question = questions_[i / static_cast<std::size_t>(sampling_.samples)];
       const std::string text = tokenizer_.decode_response(responses[i].tokens);
       const double value = judged_value(*reward_, {question.row.prompt, text, question.row.answer, responses[i].ended});
       reward += value;
       tokens += static_cast<double>(responses[i].tokens.size());
       cut += responses[i].ended ? 0 : 1;
-      if (i % static_cast<std::size_t>(samples_) == 0 && result.samples.size() < kSamplesShown) {
+      if (i % static_cast<std::size_t>(sampling_.samples) == 0 && result.samples.size() < kSamplesShown) {
         result.samples.push_back({question.row.prompt, text, value});
       }
     }
@@ -95,9 +76,7 @@ class EvaluateNode final : public Node {
     return result;
   }
 
-  std::int64_t samples_, max_new_;
-  double temperature_;
-  std::int32_t threads_;
+  NodeSampling sampling_;
   Tokenizer tokenizer_;
   std::unique_ptr<Reward> reward_;
   std::vector<Question> questions_;

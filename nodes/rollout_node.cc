@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "nodes/batches.h"
-#include "nodes/model_access.h"
-#include "nodes/rollout/generate.h"
+#include "nodes/node_generation.h"
+#include "runtime/contract/check.h"
 
 namespace rlflow {
 namespace {
@@ -44,33 +44,15 @@ std::vector<Metric> length_metrics(const BatchDescriptor& batch) {
 class RolloutNode final : public Node {
  public:
   RolloutNode(const Plan& plan, const PlanNode& node)
-      : name_(node.name),
-        samples_(int_at(node.constants, "n")),
-        max_new_(int_at(node.settings, "max_new")),
-        temperature_(real_at(node.settings, "temperature")),
-        threads_(threads_of(plan, node)) {}
+      : name_(node.name), sampling_(plan, node, int_at(node.constants, "n"), RandomPurpose::sampling) {}
 
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
     const auto prompts = std::dynamic_pointer_cast<const Prompts>(inputs.payloads.at(1));
     RLFLOW_CHECK(prompts, "rollout without prompts");
     std::vector<std::span<const std::int32_t>> rows;
     for (std::size_t i = 0; i < prompts->tokens.rows(); ++i) rows.push_back(prompts->tokens.row(i));
-    const auto total = static_cast<std::int64_t>(rows.size()) * samples_;
-    GenerationSettings settings{.samples = samples_,
-                                .max_new = max_new_,
-                                .temperature = temperature_,
-                                .purpose = RandomPurpose::sampling,
-                                .run_seed = context.run_seed,
-                                .step = static_cast<std::uint64_t>(context.step),
-                                .threads = threads_,
-                                .stop = context.stop,
-                                .progress = {}};
-    if (context.progress) {
-      settings.progress = [&](std::int64_t done) { context.progress(context.progress_self, done, total); };
-    }
-    std::vector<Response> responses;
-    if (!generator_.run(model_of(inputs).view(), rows, settings, responses)) throw TaskStopped();
-    std::shared_ptr<Rollouts> traj = pack(responses, samples_, temperature_);
+    const std::vector<Response> responses = generate(generator_, sampling_, inputs, context, rows);
+    std::shared_ptr<Rollouts> traj = pack(responses, sampling_.samples, sampling_.temperature);
     for (float logprob : traj->logprob) {
       if (!std::isfinite(logprob))
         throw NumericsError("rollout `" + name_ + "`: a sampled log-probability is not finite");
@@ -85,9 +67,7 @@ class RolloutNode final : public Node {
 
  private:
   std::string name_;
-  std::int64_t samples_, max_new_;
-  double temperature_;
-  std::int32_t threads_;
+  NodeSampling sampling_;
   Generator generator_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <string>
 #include <vector>
@@ -121,6 +122,34 @@ TEST(Layering, TheProjectKeepsItsTable) {
   for (const std::string& fault : layering_faults(RLFLOW_SOURCE_DIR)) ADD_FAILURE() << fault;
 }
 
+// Two types of one name in one namespace are one type to the linker: it merges their implicit functions, silently.
+std::vector<std::string> names_declared_twice(const fs::path& root) {
+  const std::regex type(R"(^(?:struct|class) (\w+)(?: final)?(?: :.*)?(?: \{.*)?$)");
+  std::map<std::string, std::string> first;
+  std::vector<std::string> twice;
+  for (const char* folder : {"runtime", "nodes", "compiler", "viz", "cli"}) {
+    if (!fs::exists(root / folder)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      if (entry.path().extension() != ".h") continue;
+      std::string path = fs::relative(entry.path(), root).generic_string();
+      std::ifstream file(entry.path());
+      std::string scope;
+      for (std::string line; std::getline(file, line);) {
+        std::smatch match;
+        if (line.starts_with("namespace ")) scope = line;
+        if (!std::regex_match(line, match, type)) continue;
+        auto [known, fresh] = first.emplace(scope + match[1].str(), path);
+        if (!fresh && known->second != path) twice.push_back(match[1].str() + ": " + known->second + ", " + path);
+      }
+    }
+  }
+  return twice;
+}
+
+TEST(Layering, EveryTypeNameIsDeclaredOnce) {
+  for (const std::string& fault : names_declared_twice(RLFLOW_SOURCE_DIR)) ADD_FAILURE() << fault;
+}
+
 // The test of the test: a small tree with one forbidden include of each sort.
 class LayeringOfATree : public ::testing::Test {
  protected:
@@ -160,6 +189,13 @@ TEST_F(LayeringOfATree, SqliteHasOneDoor) {
   fs::remove(root_ / "runtime/store/task_store.cc");
   write("runtime/store/database.cc", "#include <sqlite3.h>\n");
   EXPECT_EQ(layering_faults(root_), std::vector<std::string>{});
+}
+
+TEST_F(LayeringOfATree, ATypeNameUsedTwiceIsFound) {
+  write("compiler/source.h", "namespace rlflow {\nstruct SourceFile {\n};\n}\n");
+  EXPECT_EQ(names_declared_twice(root_), std::vector<std::string>{});
+  write("runtime/store/task_store.h", "namespace rlflow {\nstruct SourceFile {\n};\n}\n");
+  EXPECT_EQ(names_declared_twice(root_).size(), 1u);
 }
 
 TEST_F(LayeringOfATree, RewardsKnowNoTorch) {

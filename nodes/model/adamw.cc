@@ -13,15 +13,15 @@
 namespace rlflow {
 namespace {
 
-Schedule schedule_of(const Value& value) {
-  Schedule schedule;
+RateSchedule schedule_of(const Value& value) {
+  RateSchedule schedule;
   if (const auto* call = value.get<CallValue>()) {
     const Attributes& arguments = call->named;
     schedule.peak = real_at(arguments, "peak");
     schedule.warmup = int_at(arguments, "warmup");
     if (call->name == "constant") return schedule;
     RLFLOW_CHECK(call->name == "linear" || call->name == "cosine", call->name);
-    schedule.kind = call->name == "linear" ? ScheduleKind::linear : ScheduleKind::cosine;
+    schedule.kind = call->name == "linear" ? RateScheduleKind::linear : RateScheduleKind::cosine;
     schedule.total = int_at(arguments, "total");
     schedule.floor = real_at(arguments, "floor");
     return schedule;
@@ -44,13 +44,14 @@ double norm(const ParameterLayout& layout, const float* gradient, std::int32_t t
 
 }  // namespace
 
-double Schedule::rate(std::int64_t step) const {
+double RateSchedule::rate(std::int64_t step) const {
   const double rise = warmup > 0 ? std::min(1.0, static_cast<double>(step) / static_cast<double>(warmup)) : 1.0;
   const double t = std::min(1.0, static_cast<double>(step - 1) / static_cast<double>(total));
   switch (kind) {
-    case ScheduleKind::constant: return peak * rise;
-    case ScheduleKind::linear: return peak * rise * (floor + (1 - floor) * (1 - t));
-    case ScheduleKind::cosine: return peak * rise * (floor + (1 - floor) * 0.5 * (1 + std::cos(std::numbers::pi * t)));
+    case RateScheduleKind::constant: return peak * rise;
+    case RateScheduleKind::linear: return peak * rise * (floor + (1 - floor) * (1 - t));
+    case RateScheduleKind::cosine:
+      return peak * rise * (floor + (1 - floor) * 0.5 * (1 + std::cos(std::numbers::pi * t)));
   }
   return 0;
 }

@@ -9,13 +9,13 @@
 
 namespace rlflow {
 
-enum class ScheduleKind { constant, linear, cosine };
+enum class RateScheduleKind { constant, linear, cosine };
 
 // The learning rate of applied optimizer step s = 1, 2, …: peak·min(1, s/warmup)·shape((s−1)/total), with
 // shape(t) = 1 (constant), floor + (1−floor)·(1−min(t, 1)) (linear),
 // floor + (1−floor)·½(1 + cos(π·min(t, 1))) (cosine).
-struct Schedule {
-  ScheduleKind kind = ScheduleKind::constant;
+struct RateSchedule {
+  RateScheduleKind kind = RateScheduleKind::constant;
   double peak = 0;
   std::int64_t warmup = 0;
   std::int64_t total = 1;
@@ -25,7 +25,7 @@ struct Schedule {
 };
 
 struct AdamWSettings {
-  Schedule schedule;
+  RateSchedule schedule;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;

@@ -102,7 +102,7 @@ Kind input_kind(const Plan& plan, NodeId node, std::size_t port) {
 }
 
 void require_unchanged_files(const RecordedParts& parts) {
-  for (const SourceFile& file : recorded_files(parts.database)) require_unchanged(parts.plan.root, file);
+  for (const HashedFile& file : recorded_files(parts.database)) require_unchanged(parts.plan.root, file);
 }
 
 }  // namespace rlflow

@@ -11,10 +11,10 @@
 namespace rlflow {
 
 // Hashes the files of models and data; StoreError R0208 names one that cannot be read.
-std::vector<SourceFile> hash_source_files(const Plan& plan, NodeLibrary& library);
+std::vector<HashedFile> hash_source_files(const Plan& plan, NodeLibrary& library);
 // StoreError R0208 where the file changed, naming it.
-void require_unchanged(const std::string& root, const SourceFile& file);
+void require_unchanged(const std::string& root, const HashedFile& file);
 // The checkpoint of version 0: names of the source files with their hashes, no copy.
-std::string origin_manifest(const std::vector<SourceFile>& files);
+std::string origin_manifest(const std::vector<HashedFile>& files);
 
 }  // namespace rlflow

@@ -188,8 +188,8 @@ std::vector<RecordedMetric> metrics_of(Database& database, Step step) {
   return metrics;
 }
 
-std::vector<SourceFile> recorded_files(Database& database) {
-  std::vector<SourceFile> files;
+std::vector<HashedFile> recorded_files(Database& database) {
+  std::vector<HashedFile> files;
   Statement rows = database.prepare("SELECT path,digest,bytes FROM files ORDER BY path");
   while (rows.step()) {
     files.push_back({rows.text_at(0), rows.digest_at(1), static_cast<std::uint64_t>(rows.int_at(2))});

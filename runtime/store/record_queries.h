@@ -50,6 +50,6 @@ std::optional<VersionState> find_version(Database& database, const std::string& 
 Version newest_checkpoint(Database& database, const std::string& model, Version version);  // at or below it
 std::vector<Member> members_of(Database& database, const Digest& manifest);                // by name
 std::vector<RecordedMetric> metrics_of(Database& database, Step step);                     // by node, name
-std::vector<SourceFile> recorded_files(Database& database);
+std::vector<HashedFile> recorded_files(Database& database);
 
 }  // namespace rlflow

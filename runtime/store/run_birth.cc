@@ -48,7 +48,7 @@ void TaskStore::create_run(Database& database, const NewRun& run) {
   for (const PlanSource& source : run.sources) add_program(database, "source", source.path, source.text);
   for (const std::string& text : run.overrides) add_program(database, "override", "", text);
   add_environment(database, 1, run.environment);
-  for (const SourceFile& file : run.files) {
+  for (const HashedFile& file : run.files) {
     database.run("INSERT INTO files(path,digest,bytes,sum) VALUES(?1,?2,?3,x'')", file.path, file.digest,
                  static_cast<std::int64_t>(file.bytes));
     seal_row(database, kFilesTable, file.path);

@@ -17,7 +17,7 @@
 namespace rlflow {
 
 // A file of a model or of data that the run reads, as it was at the start.
-struct SourceFile {
+struct HashedFile {
   std::string path;  // relative to the project root
   Digest digest;
   std::uint64_t bytes = 0;
@@ -46,7 +46,7 @@ struct NewRun {
   std::vector<PlanSource> sources;
   std::vector<std::string> overrides;
   std::map<std::string, std::string> environment;
-  std::vector<SourceFile> files;
+  std::vector<HashedFile> files;
   Artifact origin;  // manifest of the source files: the checkpoint of every version 0
   std::vector<InitialVersion> models;
 };

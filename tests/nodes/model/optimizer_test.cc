@@ -25,7 +25,7 @@ TEST(AdamW, TwoStepsWorkedByHand) {
   const ParameterLayout layout = small_layout();
   ASSERT_EQ(layout.size, 3);
   AdamWSettings settings;
-  settings.schedule = {ScheduleKind::constant, 0.1, 0, 1, 0};
+  settings.schedule = {RateScheduleKind::constant, 0.1, 0, 1, 0};
   settings.beta1 = 0.5;
   settings.beta2 = 0.75;
   settings.eps = 0;
@@ -74,22 +74,22 @@ TEST(AdamW, AGradientThatIsNotFiniteChangesNothing) {
   EXPECT_EQ(optimizer.steps(), 0);
 }
 
-TEST(Schedule, CosineWithWarmUpCountsFromOne) {
-  const Schedule schedule{ScheduleKind::cosine, 3e-3, 50, 900, 0.1};
+TEST(RateSchedule, CosineWithWarmUpCountsFromOne) {
+  const RateSchedule schedule{RateScheduleKind::cosine, 3e-3, 50, 900, 0.1};
   EXPECT_NEAR(schedule.rate(1), 3e-3 / 50, 1e-12);
   EXPECT_NEAR(schedule.rate(451), 3e-3 * 0.55, 1e-12);
   EXPECT_NEAR(schedule.rate(901), 3e-4, 1e-12);
   EXPECT_NEAR(schedule.rate(5000), 3e-4, 1e-12);
 }
 
-TEST(Schedule, LinearFallsToItsFloor) {
-  const Schedule schedule{ScheduleKind::linear, 1.0, 0, 10, 0.5};
+TEST(RateSchedule, LinearFallsToItsFloor) {
+  const RateSchedule schedule{RateScheduleKind::linear, 1.0, 0, 10, 0.5};
   EXPECT_DOUBLE_EQ(schedule.rate(1), 1.0);
   EXPECT_DOUBLE_EQ(schedule.rate(6), 0.75);
   EXPECT_DOUBLE_EQ(schedule.rate(11), 0.5);
 }
 
-TEST(Schedule, ReadsItsCall) {
+TEST(RateSchedule, ReadsItsCall) {
   CallValue lr{"cosine", {}, {{"peak", 2.0}, {"warmup", std::int64_t{4}}, {"total", std::int64_t{8}}, {"floor", 0.0}}};
   const CallValue optim{"adamw",
                         {},
@@ -100,7 +100,7 @@ TEST(Schedule, ReadsItsCall) {
                          {"decay_all", true},
                          {"clip", std::int64_t{1}}}};
   const AdamWSettings settings = adamw_settings(optim);
-  EXPECT_EQ(settings.schedule.kind, ScheduleKind::cosine);
+  EXPECT_EQ(settings.schedule.kind, RateScheduleKind::cosine);
   EXPECT_DOUBLE_EQ(settings.schedule.rate(1), 0.5);
   EXPECT_DOUBLE_EQ(settings.beta2, 0.95);
   EXPECT_TRUE(settings.decay_all);

@@ -1,0 +1,138 @@
+// Does a run that is killed at any moment, and resumed, give what an uninterrupted one gives?
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "runtime/store/run_reader.h"
+#include "tests/runtime/run_trace.h"
+#include "tests/support/process.h"
+
+namespace rlflow {
+namespace {
+
+using testing::fake_plan;
+using testing::FakeLibrary;
+using testing::PlanShape;
+using testing::Recording;
+using testing::request_for;
+using testing::run_fake;
+using testing::run_with;
+using testing::ScratchFolder;
+using testing::trace_of;
+
+// Runs or resumes in a child process, which dies by SIGKILL when `executions` nodes have begun and `delay` has
+// passed since. Returns the child's exit code, -1 if it was killed.
+int run_and_kill(const Plan& plan, const std::filesystem::path& run_dir, bool resume, int executions,
+                 std::chrono::microseconds delay) {
+  pid_t child = fork();
+  if (child == 0) {
+    FakeLibrary library;
+    Recording recording;
+    std::atomic<int> begun = 0;
+    library.before = [&](const PlanNode&, const TaskInputs&, const TaskContext&) {
+      if (++begun != executions) return;
+      std::thread([delay] {
+        std::this_thread::sleep_for(delay);
+        kill(getpid(), SIGKILL);
+      }).detach();
+    };
+    EngineOptions options;
+    options.threads = EngineOptions::Threads::plain;
+    Outcome outcome = run_with(plan, request_for(run_dir, resume), library, recording, options);
+    if (outcome.code != ExitCode::yes) std::fprintf(stderr, "%s\n", outcome.message.c_str());
+    _exit(static_cast<int>(outcome.code));
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// A small generator of its own, so that a failure names its case.
+struct Draw {
+  std::uint64_t state;
+  int below(int bound) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<int>((state >> 33) % static_cast<std::uint64_t>(bound));
+  }
+};
+
+// Kills the run again and again until it ends by itself; returns how often it was killed.
+int run_to_the_end(const Plan& plan, const std::filesystem::path& run_dir, std::uint64_t seed) {
+  Draw draw{seed};
+  int kills = 0;
+  for (;;) {
+    bool resume = std::filesystem::exists(run_dir / "state.db");
+    int executions = kills < 12 ? 1 + draw.below(14) : 1000000;
+    int code = run_and_kill(plan, run_dir, resume, executions, std::chrono::microseconds(draw.below(4000)));
+    if (code >= 0) {
+      EXPECT_EQ(code, 0) << "after " << kills << " kills";
+      return kills;
+    }
+    ++kills;
+  }
+}
+
+TEST(Kill, AnywhereAndResumedGivesTheSameRun) {
+  ScratchFolder folder("kill");
+  std::filesystem::path base = folder.path();
+  int kills = 0;
+  for (int variant = 0; variant < 6; ++variant) {
+    PlanShape shape;
+    shape.steps = 7;
+    shape.lag = variant % 3;
+    shape.two_groups = variant % 3 != 0;
+    shape.critic = variant >= 3;
+    shape.update_from = variant == 4 ? 3 : 1;
+    Plan plan = fake_plan(shape);
+    std::string name = "v" + std::to_string(variant);
+    ASSERT_EQ(run_fake(plan, base / (name + "whole")).code, ExitCode::yes);
+    kills += run_to_the_end(plan, base / name, 1000 + static_cast<std::uint64_t>(variant));
+    EXPECT_EQ(trace_of(base / name), trace_of(base / (name + "whole"))) << "variant " << variant;
+  }
+  EXPECT_GE(kills, 30);
+}
+
+// An attempt that a kill cut off is lost, not failed.
+TEST(Kill, AttemptsOfTheKilledAreLost) {
+  ScratchFolder folder("lost");
+  std::filesystem::path dir = std::filesystem::path(folder.path()) / "a";
+  Plan plan = fake_plan({});
+  FakeLibrary library;
+  Recording recording;
+  pid_t child = fork();
+  if (child == 0) {
+    // The first rollout waits until its attempt is durable, as one that takes long would, and dies.
+    library.before = [&](const PlanNode& node, const TaskInputs&, const TaskContext&) {
+      if (node.name != "traj") return;
+      for (;;) {
+        RunReader reader(dir);
+        std::vector<RecordedTask> tasks = reader.tasks(1);
+        bool recorded = std::any_of(tasks.begin(), tasks.end(),
+                                    [](const RecordedTask& task) { return task.node == "traj" && task.attempts == 1; });
+        if (recorded) kill(getpid(), SIGKILL);
+      }
+    };
+    run_with(plan, request_for(dir), library, recording, {});
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(RunReader(dir).run().state, RunState::interrupted);
+  ASSERT_EQ(run_fake(plan, dir, true).code, ExitCode::yes);
+  RunReader reader(dir);
+  EXPECT_EQ(reader.run().epoch, 2);
+  for (const RecordedTask& task : reader.tasks(1)) {
+    EXPECT_EQ(task.failures, 0);
+    if (task.node == "traj") {
+      EXPECT_EQ(task.attempts, 2);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rlflow
