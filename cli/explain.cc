@@ -102,6 +102,12 @@ json failure_json(const FailureInfo& info) {
   return {{"code", info.code}, {"level", "failure"}, {"headline", info.headline}, {"text", info.text}};
 }
 
+json settings_json(const std::vector<SettingSpec>& settings) {
+  json list = json::array();
+  for (const SettingSpec& spec : settings) list.push_back(setting_json(spec));
+  return list;
+}
+
 // Everything that has this name, as text and as JSON.
 struct Found {
   std::string text;
@@ -137,11 +143,9 @@ void find_in_catalog(const std::string& name, const Catalog& catalog, std::size_
 void find_settings(const std::string& name, const Catalog& catalog, std::size_t width, Found& found) {
   for (const Owner& owner : setting_owners(catalog)) {
     if (owner.name == name && !owner.settings->empty()) {
-      json list = json::array();
-      for (const SettingSpec& spec : *owner.settings) list.push_back(setting_json(spec));
       if (owner.name.find('/') == std::string::npos && found.list.empty()) {
         found.add("settings of a " + name + "\n\n" + settings_text(*owner.settings, width),
-                  {{"name", name}, {"settings", list}}, "declaration");
+                  {{"name", name}, {"settings", settings_json(*owner.settings)}}, "declaration");
       }
     }
     for (const SettingSpec& spec : *owner.settings) {
@@ -188,6 +192,32 @@ std::vector<std::string> known_subjects(const Catalog& catalog) {
   return {names.begin(), names.end()};
 }
 
+json sources_json(const std::vector<SourceSignature>& sources) {
+  json list = json::array();
+  for (const SourceSignature& source : sources) list.push_back(source_json(source));
+  return list;
+}
+
+// What belongs to no node: settings of declarations, functions that stand as a setting's value.
+json declarations_json(const Catalog& catalog) {
+  json list = json::array();
+  for (const Owner& owner : setting_owners(catalog)) {
+    if (owner.name == catalog.nodes.front().key) break;  // the nodes follow the declarations
+    list.push_back({{"name", owner.name}, {"settings", settings_json(*owner.settings)}});
+  }
+  return list;
+}
+
+json functions_json(const Catalog& catalog) {
+  json list = json::array();
+  std::set<std::string> listed;
+  for (const CallSpec& call : all_calls(catalog)) {
+    if (!listed.insert(call.name).second) continue;
+    list.push_back({{"name", call.name}, {"doc", call.doc}, {"arguments", settings_json(call.arguments)}});
+  }
+  return list;
+}
+
 void list_everything(const Catalog& catalog, std::size_t width, bool as_json) {
   json codes = json::array(), nodes = json::array();
   Table code_table{{"code", "headline"}, {}, {}};
@@ -204,7 +234,15 @@ void list_everything(const Catalog& catalog, std::size_t width, bool as_json) {
     nodes.push_back(node_json(node));
     node_table.rows.push_back({node.key, node.doc});
   }
-  if (as_json) return print_json({{"format", "rlflow.explain/1"}, {"codes", codes}, {"nodes", nodes}});
+  if (as_json) {
+    return print_json({{"format", "rlflow.explain/1"},
+                       {"codes", codes},
+                       {"nodes", nodes},
+                       {"data", sources_json(catalog.data)},
+                       {"rewards", sources_json(catalog.rewards)},
+                       {"declarations", declarations_json(catalog)},
+                       {"functions", functions_json(catalog)}});
+  }
   std::cout << to_text(code_table, 0, width) << "\n" << to_text(node_table, 0, width);
 }
 

@@ -39,6 +39,7 @@ struct Verb {
 // In the order in which `rlflow help` lists them.
 const std::vector<Verb>& verbs();
 
+Action declare_new(CLI::App& app, const Session& session);
 Action declare_check(CLI::App& app, const Session& session);
 Action declare_fmt(CLI::App& app, const Session& session);
 Action declare_plan(CLI::App& app, const Session& session);

@@ -5,6 +5,7 @@ namespace rlflow {
 
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> table = {
+      {"new", "write a commented program to start from", "new grpo -o my.rlflow", declare_new},
       {"check", "find every mistake that can be found without running", "check pipelines/tiny_grpo.rlflow",
        declare_check},
       {"fmt", "write a program in its canonical form", "fmt --diff pipelines/tiny_grpo.rlflow", declare_fmt},

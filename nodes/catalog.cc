@@ -3,10 +3,13 @@
 
 #include "nodes/advantage_node.h"
 #include "nodes/evaluate_node.h"
-#include "nodes/logprob_node.h"
+#include "nodes/kl_reward_node.h"
 #include "nodes/rollout_node.h"
 #include "nodes/score_node.h"
 #include "nodes/take_node.h"
+#include "nodes/token_advantage_node.h"
+#include "nodes/token_reading_node.h"
+#include "nodes/update_critic_node.h"
 #include "nodes/update_policy_node.h"
 #include "nodes/update_sft_node.h"
 
@@ -19,8 +22,14 @@ std::span<const NodeKind> node_kinds() {
       {"rollout", make_rollout_node},
       {"score/function", make_score_node},
       {"logprob", make_logprob_node},
+      {"value", make_value_node},
+      {"kl_penalty", make_kl_penalty_node},
+      {"adapt_kl", make_adapt_kl_node},
       {"advantage/responses", make_advantage_node},
+      {"advantage/tokens", make_token_advantage_node},
+      {"advantage/values", make_value_advantage_node},
       {"update/policy", make_update_policy_node},
+      {"update/critic", make_update_critic_node},
       {"update/sft", make_update_sft_node},
       {"evaluate/function", make_evaluate_node},
   };

@@ -1,3 +1,4 @@
+// How good is the policy on held-out prompts?
 #include "nodes/evaluate_node.h"
 
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// Prompts to responses: what does the replica answer?
 #include "nodes/rollout_node.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// How much does each token weigh in the mean of a batch?
 #include "nodes/token_weights.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// Epochs, minibatches and micro-batches of one update, and its optimizer steps.
 #include "nodes/update_loop.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// One update of a model from examples.
 #include "nodes/update_sft_node.h"
 
 #include <ATen/ATen.h>

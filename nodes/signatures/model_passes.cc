@@ -25,7 +25,6 @@ NodeSignature value() {
                          edge("traj", Kind::traj, {"B", "T"}, "the responses")};
   signature.outputs = {output("value", Kind::value, {"B", "T"})};
   signature.settings = {micro()};
-  signature.runs = false;
   return signature;
 }
 
@@ -37,7 +36,6 @@ NodeSignature kl_penalty() {
                          named(edge("coef", Kind::scalar, {}, "weight of the penalty"))};
   signature.outputs = {output("reward", Kind::reward, {"B", "T"}), output("kl", Kind::scalar, {})};
   signature.settings = {with_default(word("kind", {"k1", "abs", "k2", "k3"}, "estimator of the KL"), "k1")};
-  signature.runs = false;
   return signature;
 }
 
@@ -48,7 +46,6 @@ NodeSignature adapt_kl() {
   signature.outputs = {output("coef", Kind::scalar, {})};
   signature.settings = {real("target", above(0), "the KL wanted, nats a token"),
                         integer("horizon", at_least(1), "responses over which it is corrected")};
-  signature.runs = false;
   return signature;
 }
 

@@ -93,7 +93,6 @@ NodeSignature update_critic() {
       joined({with_default(word("loss", {"value"}, "the critic's loss"), "value"),
               with_default(real("clip", above(0), "how far a value may move from its old one"), 0.2), aggregate(true)},
              cutting());
-  signature.runs = false;
   return signature;
 }
 

@@ -160,7 +160,7 @@ TEST(Programs, BrokenProgramsStillGiveTheirPipeline) {
 }
 
 TEST(Programs, LintsCanBeAllowedAndDenied) {
-  std::string text = replaced(tiny_grpo(), "group   here", "param spare : int = 1\ngroup   here");
+  std::string text = replaced(tiny_grpo(), "group here", "param spare : int = 1\ngroup here");
   CompileRequest request = request_for(text, project_root("programs"));
   EXPECT_TRUE(analyze(request, catalog()).ok());
   request.lints = {{"unused-param", LintLevel::deny}};

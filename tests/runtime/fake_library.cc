@@ -1,3 +1,4 @@
+// Nodes and models that compute almost nothing, so that the engine alone is tested.
 #include "tests/runtime/fake_library.h"
 
 #include <gtest/gtest.h>

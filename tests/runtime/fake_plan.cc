@@ -1,3 +1,4 @@
+// Plans for the fake nodes, without a compiler.
 #include "tests/runtime/fake_plan.h"
 
 #include "runtime/contract/check.h"

@@ -1,3 +1,4 @@
+// What a run left in its store, as text that two runs can be compared by.
 #include "tests/runtime/run_trace.h"
 
 #include "runtime/store/run_reader.h"

@@ -8,9 +8,9 @@
 
 #include "nodes/batches.h"
 #include "nodes/evaluate_node.h"
-#include "nodes/logprob_node.h"
 #include "nodes/model/language_model.h"
 #include "nodes/rollout_node.h"
+#include "nodes/token_reading_node.h"
 #include "nodes/update_loop.h"
 #include "nodes/update_policy_node.h"
 #include "nodes/update_sft_node.h"
