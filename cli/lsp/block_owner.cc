@@ -17,15 +17,6 @@ const Model* model_at(const Pipeline& pipeline, Span name_span) {
   return nullptr;
 }
 
-const char* head_name(Head head) {
-  switch (head) {
-    case Head::lm: return "lm";
-    case Head::value: return "value";
-    case Head::reward: return "reward";
-  }
-  return "";
-}
-
 bool head_fits(const ArgumentSpec& spec, const Model* model) {
   if (spec.heads.empty() || model == nullptr || !model->known) return true;
   return std::find(spec.heads.begin(), spec.heads.end(), head_name(model->head)) != spec.heads.end();

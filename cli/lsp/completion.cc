@@ -51,6 +51,12 @@ class Completer {
     }
   }
 
+  void expression() {
+    names_of(SymbolKind::param);
+    add_all({"min", "max"}, CompletionKind::function);
+    add_all({"true", "false", "not"}, CompletionKind::word);
+  }
+
   // ---- positions
 
   void place() {
@@ -66,6 +72,7 @@ class Completer {
   }
 
   void declarations() {
+    if (cursor_.opens_file()) add("rlflow 1", CompletionKind::keyword, "the version of the language comes first");
     add_all({"param", "group", "model", "replica", "data", "reward", "import"}, CompletionKind::keyword);
     if (analysis_.pipeline.flow.empty()) add("flow", CompletionKind::keyword);
   }
@@ -110,7 +117,7 @@ class Completer {
   }
 
   void sources(std::string_view keyword) {
-    if (keyword == "param") return names_of(SymbolKind::param);
+    if (keyword == "param") return expression();
     if (keyword == "replica") return names_of(SymbolKind::model);
     if (keyword == "group") {
       add("cpu", CompletionKind::word);
@@ -150,7 +157,7 @@ class Completer {
     if (before == "on") return names_of(SymbolKind::group);
     if (before == "=") return ops();
     if (before == ":") return kinds();
-    if (cursor_.statement_has("when")) return names_of(SymbolKind::param);
+    if (cursor_.statement_has("when")) return expression();
     if (before != ")") return;
     if (!cursor_.statement_has("on")) add("on", CompletionKind::keyword, "on GROUP");
     add("when", CompletionKind::keyword, "when CONDITION: else the node is removed");

@@ -131,6 +131,10 @@ void Cursor::close_bracket(std::size_t number, char symbol) {
   if (was_block) statement_ = number + 1;
 }
 
+bool Cursor::opens_file() const {
+  return std::none_of(tokens_.begin(), tokens_.end(), [](const Token& token) { return token.kind == TokenKind::word; });
+}
+
 bool Cursor::in_flow() const {
   return std::any_of(frames_.begin(), frames_.end(), [](const Frame& f) { return f.bracket == Bracket::block; });
 }

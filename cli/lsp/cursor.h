@@ -59,6 +59,7 @@ class Cursor {
 
   // Token number `back` before the cursor (0: the one just before), or "" beyond the start of its statement.
   std::string_view before(std::size_t back) const;
+  bool opens_file() const;  // no word stands before
   bool starts_statement() const { return statement_ == tokens_.size(); }
   bool starts_item() const { return !frames_.empty() && frames_.back().item == tokens_.size(); }
   std::string_view statement_word(std::size_t number) const;  // "" behind the cursor

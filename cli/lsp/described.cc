@@ -3,27 +3,12 @@
 
 #include "cli/catalog_text.h"
 #include "compiler/names.h"
+#include "compiler/params.h"
 
 namespace rlflow::lsp {
 namespace {
 
 std::string code_block(const std::string& text) { return "```rlflow\n" + text + "\n```\n"; }
-
-const char* type_name(ParamType type) {
-  switch (type) {
-    case ParamType::integer: return "int";
-    case ParamType::real: return "float";
-    case ParamType::boolean: return "bool";
-    case ParamType::string: return "string";
-    case ParamType::path: return "path";
-    case ParamType::word: return "word";
-    case ParamType::duration: return "duration";
-    case ParamType::tokens: return "tokens";
-    case ParamType::seqs: return "seqs";
-    case ParamType::bytes: return "bytes";
-  }
-  return "";
-}
 
 template <class T>
 const T* with_name_at(const std::vector<T>& list, Span span) {
@@ -46,7 +31,7 @@ std::string domain_text(const Param& param) {
 }
 
 std::string param_line(const Param& param) {
-  return "param " + param.name + " : " + type_name(param.type) + " = " +
+  return "param " + param.name + " : " + param_type_name(param.type) + " = " +
          (param.value.is_null() ? "?" : to_text(param.value)) + domain_text(param);
 }
 
@@ -55,15 +40,6 @@ std::string group_line(const Group& group) {
   if (group.device == DeviceKind::cpu) return line + "cpu { threads = " + std::to_string(group.threads) + " }";
   return line + "gpu[" + std::to_string(group.first) + ".." + std::to_string(group.last) +
          "] { tp = " + std::to_string(group.tp) + ", dp = " + std::to_string(group.dp) + " }";
-}
-
-const char* head_name(Head head) {
-  switch (head) {
-    case Head::lm: return "lm";
-    case Head::value: return "value";
-    case Head::reward: return "reward";
-  }
-  return "";
 }
 
 std::string model_line(const Model& model, const Pipeline& pipeline) {
@@ -90,6 +66,12 @@ std::string param_facts(const Param& param) {
   return text;
 }
 
+// A response ends when it ends, but not behind `max_new`.
+std::string bound_of(const Dim& dim, const Pipeline& pipeline) {
+  const Value* most = setting(pipeline.node(dim.maker).settings, "max_new");
+  return dim.size || most == nullptr || most->is_null() ? "" : ", at most " + to_text(*most) + " (`max_new`)";
+}
+
 // Who made each dimension: "`B` = 256, made by `traj`".
 std::string dim_facts(const NodeOutput& output, const Pipeline& pipeline) {
   std::string text;
@@ -97,7 +79,7 @@ std::string dim_facts(const NodeOutput& output, const Pipeline& pipeline) {
   for (DimId id : output.dims) {
     const Dim& dim = pipeline.dims[id.index()];
     text += "- `" + dim.name + "`" + (dim.size ? " = " + with_commas(*dim.size) : "");
-    if (dim.maker.valid()) text += ", made by `" + pipeline.node(dim.maker).name + "`";
+    if (dim.maker.valid()) text += ", made by `" + pipeline.node(dim.maker).name + "`" + bound_of(dim, pipeline);
     text += "\n";
   }
   return text;
@@ -118,6 +100,15 @@ std::string facts(const Definition& definition, const Pipeline& pipeline) {
 }
 
 }  // namespace
+
+const char* head_name(Head head) {
+  switch (head) {
+    case Head::lm: return "lm";
+    case Head::value: return "value";
+    case Head::reward: return "reward";
+  }
+  return "";
+}
 
 OutputPlace output_at(const Pipeline& pipeline, Span name_span) {
   for (const FlowNode& node : pipeline.nodes) {

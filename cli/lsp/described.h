@@ -9,6 +9,9 @@
 
 namespace rlflow::lsp {
 
+// As the setting `head` has it.
+const char* head_name(Head head);
+
 // A node's output and the node that makes it; null where the program has no such output.
 struct OutputPlace {
   const FlowNode* node = nullptr;

@@ -226,7 +226,8 @@ std::map<std::string, const Definition*> NameIndex::visible(FileId file) const {
 }
 
 std::optional<FileId> NameIndex::imported_at(const Analysis& analysis, std::uint32_t byte) const {
-  for (const ast::Decl& declaration : analysis.files.at(0).decls) {
+  if (analysis.files.empty()) return std::nullopt;  // it could not be read
+  for (const ast::Decl& declaration : analysis.files[0].decls) {
     const auto* import = std::get_if<ast::ImportDecl>(&declaration.data);
     if (import == nullptr || byte < import->path_span.begin || byte > import->path_span.end) continue;
     auto imports = imports_.find(analysis.files[0].id);

@@ -1,4 +1,4 @@
-// What must change when a name does?
+// Where is a name used, and what must change when it does?
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,16 +10,17 @@
 
 namespace rlflow::lsp {
 
-// Why this name cannot be given to the definition; nullopt where it can.
-std::optional<std::string> refuse_name(const NameIndex& names, const Definition& definition, const std::string& name);
+struct RenameResult {
+  std::optional<std::string> refusal;                 // why the name cannot be given; then `changes` says nothing
+  nlohmann::json changes = nlohmann::json::object();  // {uri: [TextEdit…]}
+};
 
-// {uri: [TextEdit…]} for every use, in the program of the document and in every other open program that uses the
-// same definition.
-nlohmann::json rename_changes(const Workspace& workspace, const Document& document, const NameIndex& names,
-                              std::size_t definition, const std::string& name, const Catalog& catalog);
+// Both look at every open program that holds the definition; a file that no open program imports is not known.
+RenameResult rename(const Workspace& workspace, const Document& document, const NameIndex& names,
+                    std::size_t definition, const std::string& name, const Catalog& catalog);
 
-// [Location…]: the same places.
+// [Location…]
 nlohmann::json reference_locations(const Workspace& workspace, const Document& document, const NameIndex& names,
-                                   std::size_t definition, bool with_definition);
+                                   std::size_t definition, bool with_definition, const Catalog& catalog);
 
 }  // namespace rlflow::lsp

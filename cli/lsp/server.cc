@@ -11,6 +11,7 @@
 #include "cli/lsp/name_index.h"
 #include "cli/lsp/published.h"
 #include "cli/lsp/rename.h"
+#include "cli/lsp/symbols.h"
 #include "cli/lsp/text_index.h"
 #include "compiler/format.h"
 
@@ -52,6 +53,31 @@ int protocol_kind(CompletionKind kind) {
   return 1;
 }
 
+// Of `initialize`: the folders that the editor has open; older clients name one as rootUri.
+std::vector<std::string> folders_of(const json& params) {
+  std::vector<std::string> folders;
+  const json listed = params.value("workspaceFolders", json());
+  for (const json& folder : listed.is_array() ? listed : json::array()) {
+    folders.push_back(path_of_uri(folder.at("uri").get<std::string>()));
+  }
+  const json root = params.value("rootUri", json());
+  if (folders.empty() && root.is_string()) folders.push_back(path_of_uri(root.get<std::string>()));
+  return folders;
+}
+
+// Null and what is no whole number count as 0: a client that keeps no versions may say so.
+std::int64_t version_of(const json& document) {
+  auto found = document.find("version");
+  return found != document.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
+// A notification has no response, so the client's log is told why it was not heeded.
+json log_message(const std::string& text) {
+  constexpr int kErrorMessage = 1;
+  return {
+      {"jsonrpc", "2.0"}, {"method", "window/logMessage"}, {"params", {{"type", kErrorMessage}, {"message", text}}}};
+}
+
 json markdown(const std::string& text) { return {{"kind", "markdown"}, {"value", text}}; }
 
 // The smallest run of text whose replacement turns one text into the other; none where they are equal.
@@ -79,7 +105,8 @@ json server_capabilities() {
           {"renameProvider", {{"prepareProvider", true}}},
           {"documentFormattingProvider", true},
           {"codeActionProvider", {{"codeActionKinds", {"quickfix"}}}},
-          {"inlayHintProvider", true}};
+          {"inlayHintProvider", true},
+          {"documentSymbolProvider", true}};
 }
 
 }  // namespace
@@ -94,22 +121,32 @@ std::vector<json> Server::handle_text(const std::string& text) {
 
 std::vector<json> Server::handle(const json& message) {
   if (!message.is_object()) return {error_response(nullptr, kInvalidRequest, "a message is one JSON object")};
-  const json id = message.value("id", json());
   const bool is_request = message.contains("id");
+  const json id = message.value("id", json());
+  if (!id.is_null() && !id.is_string() && !id.is_number()) {
+    return {error_response(nullptr, kInvalidRequest, "an id is a number or a string")};
+  }
   if (!message.contains("method") && is_request) return {};  // a response; this server asks nothing
   std::vector<json> out;
+  const auto fail = [&](int code, const std::string& text) {
+    out.push_back(is_request ? error_response(id, code, text) : log_message(text));
+  };
+  auto method = message.find("method");
+  if (method == message.end() || !method->is_string()) {
+    fail(kInvalidRequest, "a message has a `method`, which is a string");
+    return out;
+  }
   try {
-    const std::string method = message.at("method").get<std::string>();
     const json params = message.value("params", json::object());
     if (is_request) {
-      out.push_back({{"jsonrpc", "2.0"}, {"id", id}, {"result", result_of(method, params)}});
+      out.push_back({{"jsonrpc", "2.0"}, {"id", id}, {"result", result_of(*method, params)}});
     } else {
-      notice(method, params, out);
+      notice(*method, params, out);
     }
   } catch (const RequestError& error) {
-    if (is_request) out.push_back(error_response(id, error.code, error.what()));
+    fail(error.code, error.what());
   } catch (const std::exception& error) {  // a field is missing, or of another type; the document is not open
-    if (is_request) out.push_back(error_response(id, kInvalidParams, error.what()));
+    fail(kInvalidParams, method->get<std::string>() + ": " + error.what());
   }
   return out;
 }
@@ -118,6 +155,7 @@ json Server::result_of(const std::string& method, const json& params) {
   if (shut_down_) throw RequestError(kInvalidRequest, "the server was shut down");
   if (method == "initialize") {
     if (initialized_) throw RequestError(kInvalidRequest, "initialize was sent twice");
+    workspace_.set_folders(folders_of(params));
     initialized_ = true;
     return initialize();
   }
@@ -135,6 +173,7 @@ json Server::result_of(const std::string& method, const json& params) {
   if (method == "textDocument/formatting") return formatting(params);
   if (method == "textDocument/codeAction") return code_action(params);
   if (method == "textDocument/inlayHint") return inlay_hint(params);
+  if (method == "textDocument/documentSymbol") return document_symbols(document_of(params));
   throw RequestError(kMethodNotFound, "no method `" + method + "`");
 }
 
@@ -143,12 +182,11 @@ void Server::notice(const std::string& method, const json& params, std::vector<j
   if (!initialized_ || shut_down_) return;
   if (method == "textDocument/didOpen") {
     const json& document = params.at("textDocument");
-    workspace_.open(document.at("uri").get<std::string>(), document.value("version", std::int64_t{0}),
+    workspace_.open(document.at("uri").get<std::string>(), version_of(document),
                     document.at("text").get<std::string>());
   } else if (method == "textDocument/didChange") {
     const json& document = params.at("textDocument");
-    workspace_.change(document.at("uri").get<std::string>(), document.value("version", std::int64_t{0}),
-                      params.at("contentChanges"));
+    workspace_.change(document.at("uri").get<std::string>(), version_of(document), params.at("contentChanges"));
   } else if (method == "textDocument/didClose") {
     workspace_.close(params.at("textDocument").at("uri").get<std::string>());
   } else if (method == "textDocument/didSave" || method == "workspace/didChangeWatchedFiles") {
@@ -237,7 +275,7 @@ json Server::references(const json& params) const {
   const Occurrence* found = names.at(kProgram, byte_of(document, params.at("position")));
   if (found == nullptr) return json::array();
   bool with_definition = params.value("/context/includeDeclaration"_json_pointer, true);
-  return reference_locations(workspace_, document, names, found->definition, with_definition);
+  return reference_locations(workspace_, document, names, found->definition, with_definition, catalog_);
 }
 
 json Server::prepare_rename(const json& params) const {
@@ -255,9 +293,9 @@ json Server::rename(const json& params) const {
   NameIndex names(document.analysis, catalog_);
   const Occurrence* found = names.at(kProgram, byte_of(document, params.at("position")));
   if (found == nullptr) throw RequestError(kRequestFailed, "no name of the program stands here");
-  std::optional<std::string> refused = refuse_name(names, names.definition(found->definition), name);
-  if (refused) throw RequestError(kRequestFailed, *refused);
-  return {{"changes", rename_changes(workspace_, document, names, found->definition, name, catalog_)}};
+  RenameResult result = lsp::rename(workspace_, document, names, found->definition, name, catalog_);
+  if (result.refusal) throw RequestError(kRequestFailed, *result.refusal);
+  return {{"changes", result.changes}};
 }
 
 json Server::formatting(const json& params) const {

@@ -2,7 +2,9 @@
 #include "cli/lsp/text_index.h"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 namespace rlflow::lsp {
 namespace {
@@ -59,7 +61,13 @@ json TextIndex::range(std::uint32_t begin, std::uint32_t end) const {
 }
 
 EditorPosition position_of(const json& position) {
-  return {position.at("line").get<std::uint32_t>(), position.at("character").get<std::uint32_t>()};
+  const auto count = [&](const char* name) {
+    const json& number = position.at(name);
+    if (!number.is_number_unsigned()) throw std::invalid_argument(std::string("`") + name + "` is no whole number");
+    constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+    return static_cast<std::uint32_t>(std::min(number.get<std::uint64_t>(), kMost));
+  };
+  return {count("line"), count("character")};
 }
 
 void apply_change(std::string& text, const json& change) {

@@ -34,6 +34,7 @@ class TextIndex {
   std::vector<std::uint32_t> starts_;
 };
 
+// Throws std::exception where the JSON is no position.
 EditorPosition position_of(const nlohmann::json& position);
 
 // One content change of textDocument/didChange: with a range it is replaced, without one the whole text is.

@@ -4,8 +4,10 @@
 #include <cctype>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "cli/lsp/text_index.h"
+#include "compiler/project_root.h"
 
 namespace rlflow::lsp {
 namespace {
@@ -75,6 +77,8 @@ std::string path_of_uri(const std::string& uri) {
   return std::filesystem::path(percent_decoded(rest.substr(slash))).lexically_normal().string();
 }
 
+void Workspace::set_folders(std::vector<std::string> folders) { folders_ = std::move(folders); }
+
 void Workspace::open(const std::string& uri, std::int64_t version, std::string text) {
   Document& document = documents_[uri];
   document.uri = uri;
@@ -86,7 +90,7 @@ void Workspace::open(const std::string& uri, std::int64_t version, std::string t
 }
 
 void Workspace::change(const std::string& uri, std::int64_t version, const nlohmann::json& changes) {
-  Document& document = documents_.at(uri);
+  Document& document = opened(uri);
   std::string text = document.text;
   for (const nlohmann::json& change : changes) apply_change(text, change);
   document.text = std::move(text);
@@ -96,9 +100,15 @@ void Workspace::change(const std::string& uri, std::int64_t version, const nlohm
 }
 
 void Workspace::close(const std::string& uri) {
-  std::string path = documents_.at(uri).path;
+  std::string path = opened(uri).path;
   documents_.erase(uri);
   analyze_users_of(path);
+}
+
+Document& Workspace::opened(const std::string& uri) {
+  auto found = documents_.find(uri);
+  if (found == documents_.end()) throw std::out_of_range("`" + uri + "` is not open");
+  return found->second;
 }
 
 void Workspace::analyze_all() {
@@ -115,8 +125,18 @@ void Workspace::analyze_users_of(const std::string& path) {
 void Workspace::analyze_one(Document& document) const {
   CompileRequest request;
   request.path = document.path;
+  request.root = root_of(document.path);
   for (const auto& [uri, other] : documents_) request.texts[other.path] = other.text;
   document.analysis = analyze(request, catalog_);
+}
+
+std::optional<std::string> Workspace::root_of(const std::string& path) const {
+  if (!path.starts_with("/")) return std::nullopt;  // a buffer without a file
+  if (auto root = project_root_above(path)) return root;
+  for (const std::string& folder : folders_) {
+    if (path.starts_with(folder + "/")) return folder;
+  }
+  return std::filesystem::path(path).parent_path().string();
 }
 
 const Document* Workspace::find(const std::string& uri) const {

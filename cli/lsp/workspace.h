@@ -28,8 +28,10 @@ class Workspace {
  public:
   explicit Workspace(const Catalog& catalog) : catalog_(catalog) {}  // borrowed
 
+  // Absolute, as the editor has them open.
+  void set_folders(std::vector<std::string> folders);
   void open(const std::string& uri, std::int64_t version, std::string text);
-  // Throws std::out_of_range where the document is not open.
+  // These two throw std::out_of_range where the document is not open.
   void change(const std::string& uri, std::int64_t version, const nlohmann::json& changes);
   void close(const std::string& uri);
   void analyze_all();
@@ -40,11 +42,15 @@ class Workspace {
   std::string uri_of(const std::string& path) const;
 
  private:
+  Document& opened(const std::string& uri);
   // Those whose program holds the file, which may be all of them.
   void analyze_users_of(const std::string& path);
   void analyze_one(Document& document) const;
+  // The project that the file belongs to by its marks, else the editor's folder around it, else its own folder.
+  std::optional<std::string> root_of(const std::string& path) const;
 
   const Catalog& catalog_;
+  std::vector<std::string> folders_;
   std::map<std::string, Document> documents_;  // by URI
 };
 

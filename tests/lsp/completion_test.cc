@@ -23,7 +23,8 @@ std::vector<std::string> offered(const std::string& from, const std::string& to)
 const std::string kAdvantage = "advantage(r) { estimator = grpo }";
 
 TEST(Completion, ADeclarationBeginsWithItsWord) {
-  EXPECT_THAT(offered("group here", "|\ngroup here"), AllOf(Contains("model"), Contains("data"), Not(Contains("flow"))));
+  EXPECT_THAT(offered("group here", "|\ngroup here"),
+              AllOf(Contains("model"), Contains("data"), Not(Contains("flow"))));
 }
 
 TEST(Completion, BehindTheEqualsOfANodeStandOps) {
@@ -33,19 +34,22 @@ TEST(Completion, BehindTheEqualsOfANodeStandOps) {
 }
 
 TEST(Completion, InputsAreNamesOfTheirKind) {
-  EXPECT_THAT(offered("advantage(r)", "advantage(|)"), AllOf(Contains("r"), Not(Contains("traj")), Not(Contains("adv"))));
+  EXPECT_THAT(offered("advantage(r)", "advantage(|)"),
+              AllOf(Contains("r"), Not(Contains("traj")), Not(Contains("adv"))));
   EXPECT_THAT(offered("score(exact, traj)", "score(exact, |)"), ElementsAre("traj"));
   EXPECT_THAT(offered("rollout(sampler,", "rollout(|,"), Contains("sampler"));
   EXPECT_THAT(offered("take(train, 32)", "take(tr|"), ElementsAre("train"));
 }
 
 TEST(Completion, OnlyTrainableModelsAreUpdated) {
-  EXPECT_THAT(offered("update(policy, traj, adv, ref=refl)", "update(|)"), AllOf(Contains("policy"), Not(Contains("ref"))));
+  EXPECT_THAT(offered("update(policy, traj, adv, ref=refl)", "update(|)"),
+              AllOf(Contains("policy"), Not(Contains("ref"))));
 }
 
 TEST(Completion, ANamedInputTakesItsKind) {
   EXPECT_THAT(offered("ref=refl)", "ref=|)"), ElementsAre("refl"));
-  EXPECT_THAT(offered("adv, ref=refl)", "adv, |)"), AllOf(Contains("ref="), Contains("old="), Not(Contains("returns="))));
+  EXPECT_THAT(offered("adv, ref=refl)", "adv, |)"),
+              AllOf(Contains("ref="), Contains("old="), Not(Contains("returns="))));
 }
 
 TEST(Completion, SettingsOfTheNodeThatAreNotGiven) {
@@ -53,7 +57,8 @@ TEST(Completion, SettingsOfTheNodeThatAreNotGiven) {
               AllOf(Contains("top_p"), Contains("retry"), Not(Contains("temperature")), Not(Contains("max_new")),
                     Not(Contains("loss"))));
   EXPECT_THAT(offered("{ threads = 2 }", "{ | }"), AllOf(Contains("threads"), Contains("tp"), Not(Contains("loss"))));
-  EXPECT_THAT(offered("{ digits = 2..3 }", "{ di|"), AllOf(Contains("digits"), Contains("split"), Not(Contains("prompt"))));
+  EXPECT_THAT(offered("{ digits = 2..3 }", "{ di|"),
+              AllOf(Contains("digits"), Contains("split"), Not(Contains("prompt"))));
 }
 
 TEST(Completion, ValuesOfASetting) {
@@ -68,7 +73,8 @@ TEST(Completion, ArgumentsOfAnOptimizerAndItsSchedule) {
   EXPECT_THAT(offered("adamw(lr=1e-4)", "ad|"), ElementsAre("adamw"));
   EXPECT_THAT(offered("adamw(lr=1e-4)", "adamw(lr=1e-4, |)"), AllOf(Contains("clip"), Contains("betas")));
   EXPECT_THAT(offered("adamw(lr=1e-4)", "adamw(lr=c|)"), Contains("cosine"));
-  EXPECT_THAT(offered("adamw(lr=1e-4)", "adamw(lr=cosine(1e-4, |))"), AllOf(Contains("warmup"), Not(Contains("betas"))));
+  EXPECT_THAT(offered("adamw(lr=1e-4)", "adamw(lr=cosine(1e-4, |))"),
+              AllOf(Contains("warmup"), Not(Contains("betas"))));
 }
 
 TEST(Completion, ClausesAndStatements) {
@@ -79,6 +85,20 @@ TEST(Completion, ClausesAndStatements) {
   EXPECT_THAT(offered("  stop after", "  st|\n  stop after"), AllOf(Contains("sync"), Contains("every")));
   EXPECT_THAT(offered("batch : prompts[P]", "batch : |"), AllOf(Contains("prompts"), Contains("traj")));
   EXPECT_THAT(offered("param steps : int", "param steps : |"), AllOf(Contains("int"), Contains("tokens")));
+}
+
+TEST(Completion, ExpressionsAreOfParameters) {
+  EXPECT_THAT(offered("logprob(ref, traj)", "logprob(ref, traj) when |"),
+              AllOf(Contains("steps"), Contains("max"), Not(Contains("traj")), Not(Contains("policy"))));
+  EXPECT_THAT(offered("int = 100", "int = |"), AllOf(Contains("min"), Not(Contains("policy"))));
+}
+
+TEST(Completion, AnEmptyFileBeginsWithTheVersion) {
+  Editor editor;
+  editor.open("# my program\n|");
+  EXPECT_THAT(editor.labels(), Contains("rlflow 1"));
+  editor.open("rlflow 1\n|");
+  EXPECT_THAT(editor.labels(), Not(Contains("rlflow 1")));
 }
 
 TEST(Completion, NamesOfBuiltinsInsideTheirString) {
@@ -100,8 +120,8 @@ TEST(Completion, NothingInACommentOrATextOfTheUser) {
 
 // Every place of a program, whole and cut off there, has an answer.
 TEST(Completion, AnswersEverywhere) {
+  Editor editor;
   for (std::size_t at = 0; at <= kProgram.size(); at += 3) {
-    Editor editor;
     editor.open(kProgram.substr(0, at) + "|");
     editor.labels();
     editor.at_cursor("hover");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/lsp/editor.h"
+#include "tests/support/process.h"
 
 namespace rlflow::testing {
 namespace {
@@ -68,11 +69,30 @@ TEST(EditorDiagnostics, ImportsAreReadFromBuffersAndReportedAtTheirFile) {
   EXPECT_THAT(editor.codes(library), ElementsAre("E0201"));
   EXPECT_THAT(editor.codes(kUri), ::testing::Not(::testing::Contains("E0207")));
 
-  editor.tell("textDocument/didChange",
-              {{"textDocument", {{"uri", library}, {"version", 2}}},
-               {"contentChanges", {{{"text", "rlflow 1\nparam m : int = 1\n"}}}}});
+  editor.tell("textDocument/didChange", {{"textDocument", {{"uri", library}, {"version", 2}}},
+                                         {"contentChanges", {{{"text", "rlflow 1\nparam m : int = 1\n"}}}}});
   EXPECT_THAT(editor.codes(library), ::testing::Not(::testing::Contains("E0201")));
   EXPECT_THAT(editor.codes(kUri), ::testing::Contains("E0201"));  // there is no l.n any more
+}
+
+// A library that is open nowhere: its mistakes show at its own file, and go when it is mended there.
+TEST(EditorDiagnostics, OfAFileOnTheDiskFollowItsChanges) {
+  ScratchFolder folder("lsp_import");
+  const std::string library = "file://" + folder.path() + "/lib.rlflow";
+  write_file(folder.path() + "/lib.rlflow", "rlflow 1\nparam n : int = x\n");
+  Editor editor;
+  editor.open("rlflow 1\nimport \"lib.rlflow\" as l\nparam k : int = l.n\n", "file://" + folder.path() + "/p.rlflow");
+  EXPECT_THAT(editor.codes(library), ElementsAre("E0201"));
+  write_file(folder.path() + "/lib.rlflow", "rlflow 1\nparam n : int = 1\n");
+  editor.tell("workspace/didChangeWatchedFiles", {{"changes", {{{"uri", library}, {"type", 2}}}}});
+  EXPECT_THAT(editor.codes(library), IsEmpty());
+}
+
+// A buffer that was never saved.
+TEST(EditorDiagnostics, OfABufferWithoutAFile) {
+  Editor editor;
+  editor.open("rlflow 1\nparam n : int = x\n", "untitled:Untitled-1");
+  EXPECT_THAT(editor.codes("untitled:Untitled-1"), ElementsAre("E0201"));
 }
 
 TEST(EditorDiagnostics, AClosedProgramShowsNothing) {
@@ -86,17 +106,18 @@ TEST(EditorDiagnostics, AClosedProgramShowsNothing) {
 TEST(EditorDiagnostics, AFixIsACodeAction) {
   Editor editor;
   editor.open(changed("advantage(r) { estimator", "advantage(r) { estimatr"));
-  json actions = editor.ask("textDocument/codeAction",
-                            {{"textDocument", {{"uri", kUri}}}, {"range", range(12, 23, 23)}, {"context", json::object()}});
+  json actions =
+      editor.ask("textDocument/codeAction",
+                 {{"textDocument", {{"uri", kUri}}}, {"range", range(12, 23, 23)}, {"context", json::object()}});
   ASSERT_EQ(actions["result"].size(), 1u) << actions.dump(1);
   const json& action = actions["result"][0];
   EXPECT_THAT(action["title"].get<std::string>(), HasSubstr("`estimator`"));
   EXPECT_EQ(action["kind"], "quickfix");
-  EXPECT_EQ(action["edit"]["changes"][kUri],
-            json::array({{{"range", range(12, 23, 31)}, {"newText", "estimator"}}}));
+  EXPECT_EQ(action["edit"]["changes"][kUri], json::array({{{"range", range(12, 23, 31)}, {"newText", "estimator"}}}));
 
-  json elsewhere = editor.ask("textDocument/codeAction",
-                              {{"textDocument", {{"uri", kUri}}}, {"range", range(2, 0, 0)}, {"context", json::object()}});
+  json elsewhere =
+      editor.ask("textDocument/codeAction",
+                 {{"textDocument", {{"uri", kUri}}}, {"range", range(2, 0, 0)}, {"context", json::object()}});
   EXPECT_TRUE(elsewhere["result"].empty());
 }
 

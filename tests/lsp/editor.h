@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/lsp/server.h"
-#include "nodes/signatures/catalog.h"
+#include "tests/lsp/server_process.h"
 
 namespace rlflow::testing {
 
@@ -19,14 +18,15 @@ extern const std::string kProgram;
 // kProgram, which must hold `from` once, with it replaced.
 std::string changed(const std::string& from, const std::string& to);
 
+// Speaks the protocol to a process of its own.
 class Editor {
  public:
   Editor();  // initialized
 
   // The response to a request.
   nlohmann::json ask(const std::string& method, nlohmann::json params);
-  // What comes back to a notification.
-  std::vector<nlohmann::json> tell(const std::string& method, nlohmann::json params);
+  // A notification; returns when the server has dealt with it.
+  void tell(const std::string& method, nlohmann::json params);
 
   // `|` in the text is the cursor, and is taken out. Opens or reopens the document.
   void open(std::string text, const std::string& uri = kUri);
@@ -38,14 +38,16 @@ class Editor {
   // The last published messages of a document.
   nlohmann::json diagnostics(const std::string& uri = kUri) const;
   std::vector<std::string> codes(const std::string& uri = kUri) const;
+  // What the server wrote to the editor's log.
+  const std::vector<std::string>& log() const { return log_; }
 
  private:
-  void take(const std::vector<nlohmann::json>& messages);
+  void take(const nlohmann::json& notification);
 
-  Catalog catalog_ = catalog();
-  lsp::Server server_{catalog_};
+  ServerProcess server_;
+  std::vector<std::string> log_;
   std::map<std::string, nlohmann::json> published_;
-  nlohmann::json cursor_;
+  nlohmann::json cursor_ = {{"line", 0}, {"character", 0}};
   std::string uri_ = kUri;
   int id_ = 0;
 };

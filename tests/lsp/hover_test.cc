@@ -20,7 +20,8 @@ std::string hover(const std::string& from, const std::string& to) {
 
 TEST(Hover, AnEdgeShowsItsTypeWithNumbers) {
   EXPECT_THAT(hover("score(exact, traj)", "score(exact, tr|aj)"),
-              AllOf(HasSubstr("traj : traj[B=256, T=34] = rollout(…)"), HasSubstr("`B` = 256, made by `traj`")));
+              AllOf(HasSubstr("traj : traj[B=256, T] = rollout(…)"), HasSubstr("`B` = 256, made by `traj`"),
+                    HasSubstr("`T`, made by `traj`, at most 34 (`max_new`)")));
 }
 
 TEST(Hover, AParameterShowsValueRangeAndDoc) {
@@ -31,8 +32,8 @@ TEST(Hover, AParameterShowsValueRangeAndDoc) {
 
 TEST(Hover, ASettingShowsDefaultRangeDocAndValue) {
   EXPECT_THAT(hover("temperature = 1.0", "temp|erature = 1.0"),
-              AllOf(HasSubstr("`temperature` of `rollout`"), HasSubstr("divides the logits"), HasSubstr("takes: number >= 0"),
-                    HasSubstr("default: 1.0"), HasSubstr("here: `1.0`")));
+              AllOf(HasSubstr("`temperature` of `rollout`"), HasSubstr("divides the logits"),
+                    HasSubstr("takes: number >= 0"), HasSubstr("default: 1\n"), HasSubstr("here: `1`")));
   EXPECT_THAT(hover("adamw(lr=1e-4)", "adamw(l|r=1e-4)"), HasSubstr("learning rate"));
 }
 
@@ -45,6 +46,10 @@ TEST(Hover, DeclarationsAndBuiltins) {
   EXPECT_THAT(hover("= policy on", "= pol|icy on"), HasSubstr("model policy = load(\"m\") on here { trainable"));
   EXPECT_THAT(hover("\"exact_answer\"", "\"exact_|answer\""), HasSubstr("1 if the response ended"));
   EXPECT_THAT(hover("batch : prompts", "batch : pro|mpts"), HasSubstr("prompts: token ids"));
+}
+
+TEST(Hover, AGroupShowsItsDevices) {
+  EXPECT_THAT(hover("on here {", "on he|re {"), HasSubstr("group here = cpu { threads = 2 }"));
 }
 
 TEST(Hover, WhiteSpaceAndCommentsSayNothing) {

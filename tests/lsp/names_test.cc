@@ -59,6 +59,14 @@ TEST(References, AreDefinitionAndUses) {
   EXPECT_EQ(found.size(), 2u);
 }
 
+TEST(References, ReachOpenProgramsThatImportTheFile) {
+  Editor editor;
+  editor.open("rlflow 1\nimport \"lib.rlflow\" as l\nparam k : int = l.n\n");
+  editor.open("rlflow 1\nparam |n : int = 1\n", "file:///nowhere/lib.rlflow");
+  json found = editor.at_cursor("references", {{"context", {{"includeDeclaration", false}}}});
+  EXPECT_EQ(found, json::array({{{"uri", kUri}, {"range", range(2, 18, 19)}}}));
+}
+
 TEST(Rename, ChangesEveryUseAndNothingElse) {
   Editor editor;
   editor.open(changed("model policy =", "model pol|icy ="));
@@ -72,11 +80,13 @@ TEST(Rename, ChangesEveryUseAndNothingElse) {
 // A parameter called like a word of a setting: the word stays.
 TEST(Rename, LeavesWordsOfSettingsAlone) {
   Editor editor;
-  const std::string text = "rlflow 1\nparam f32 : int = 2\ngroup g = cpu { threads = f32 }\nmodel m = load(\"x\") on g { dtype = f32 }\n";
+  const std::string text =
+      "rlflow 1\nparam f32 : int = 2\ngroup g = cpu { threads = f32 }\nmodel m = load(\"x\") on g { dtype = f32 }\n";
   editor.open("rlflow 1\nparam |f32 : int = 2\n" + text.substr(29));
   json changes = editor.at_cursor("rename", {{"newName", "two"}})["changes"];
-  EXPECT_EQ(applied(text, changes[kUri]),
-            "rlflow 1\nparam two : int = 2\ngroup g = cpu { threads = two }\nmodel m = load(\"x\") on g { dtype = f32 }\n");
+  EXPECT_EQ(
+      applied(text, changes[kUri]),
+      "rlflow 1\nparam two : int = 2\ngroup g = cpu { threads = two }\nmodel m = load(\"x\") on g { dtype = f32 }\n");
 }
 
 TEST(Rename, OfALibrarysNameReachesItsOpenUsers) {
@@ -94,11 +104,33 @@ TEST(Rename, RefusesWhatWouldBreakTheProgram) {
   Editor editor;
   editor.open(changed("model policy =", "model pol|icy ="));
   for (const char* name : {"ref", "every", "9a", "", "a.b"}) {
-    json answer = editor.ask("textDocument/rename", {{"textDocument", {{"uri", kUri}}},
-                                                     {"position", {{"line", 3}, {"character", 7}}},
-                                                     {"newName", name}});
+    json answer = editor.ask(
+        "textDocument/rename",
+        {{"textDocument", {{"uri", kUri}}}, {"position", {{"line", 3}, {"character", 7}}}, {"newName", name}});
     EXPECT_TRUE(answer.contains("error")) << name;
   }
+}
+
+// `threads = f32` would be a parameter still, but `dtype = f32` is the word.
+TEST(Rename, IsRefusedWhereAUseWouldBecomeAWord) {
+  Editor editor;
+  editor.open("rlflow 1\nparam |kind : word = f32\ngroup g = cpu\nmodel m = load(\"x\") on g { dtype = kind }\n");
+  json answer = editor.ask(
+      "textDocument/rename",
+      {{"textDocument", {{"uri", kUri}}}, {"position", {{"line", 1}, {"character", 6}}}, {"newName", "bf16"}});
+  ASSERT_TRUE(answer.contains("error")) << answer.dump();
+  EXPECT_THAT(answer["error"]["message"].get<std::string>(), ::testing::HasSubstr("something else"));
+}
+
+// A use in a line that cannot be read would keep the old name.
+TEST(Rename, WaitsUntilEveryLineCanBeRead) {
+  Editor editor;
+  editor.open("rlflow 1\nparam |a : int = 1\nparam b : int = a +\n");
+  json answer =
+      editor.ask("textDocument/rename",
+                 {{"textDocument", {{"uri", kUri}}}, {"position", {{"line", 1}, {"character", 6}}}, {"newName", "c"}});
+  ASSERT_TRUE(answer.contains("error")) << answer.dump();
+  EXPECT_THAT(answer["error"]["message"].get<std::string>(), ::testing::HasSubstr("cannot be read"));
 }
 
 TEST(Formatting, ChangesOnlyTheLinesThatDiffer) {
@@ -122,12 +154,13 @@ TEST(InlayHints, GiveTypesAndSizes) {
   editor.open(kProgram);
   json hints = editor.ask("textDocument/inlayHint", {{"textDocument", {{"uri", kUri}}}, {"range", range(9, 0, 0)}});
   EXPECT_TRUE(hints["result"].empty());
-  hints = editor.ask("textDocument/inlayHint",
-                     {{"textDocument", {{"uri", kUri}}},
-                      {"range", {{"start", {{"line", 9}, {"character", 0}}}, {"end", {{"line", 12}, {"character", 9}}}}}});
+  hints =
+      editor.ask("textDocument/inlayHint",
+                 {{"textDocument", {{"uri", kUri}}},
+                  {"range", {{"start", {{"line", 9}, {"character", 0}}}, {"end", {{"line", 12}, {"character", 9}}}}}});
   std::vector<std::string> labels;
   for (const json& hint : hints["result"]) labels.push_back(hint["label"]);
-  EXPECT_THAT(labels, ::testing::ElementsAre(" P=32", " : traj[B=256, T=34]", " : reward[B=256]", " : adv[B=256]"));
+  EXPECT_THAT(labels, ::testing::ElementsAre(" P=32", " : traj[B=256, T]", " : reward[B=256]", " : adv[B=256]"));
 }
 
 }  // namespace

@@ -11,7 +11,9 @@ namespace {
 using nlohmann::json;
 
 // Bytes: a 1, é 2, 😀 4 (two UTF-16 units), b 1.
-const std::string kMixed = "a\xC3\xA9\xF0\x9F\x98\x80" "b\r\nnext";
+const std::string kMixed =
+    "a\xC3\xA9\xF0\x9F\x98\x80"
+    "b\r\nnext";
 
 TEST(TextIndex, ColumnsCountUtf16Units) {
   TextIndex index(kMixed);
@@ -40,8 +42,7 @@ TEST(TextIndex, EveryByteOfACharacterStartComesBack) {
 }
 
 json change(std::uint32_t line, std::uint32_t from, std::uint32_t to, const std::string& text) {
-  return {{"range",
-           {{"start", {{"line", line}, {"character", from}}}, {"end", {{"line", line}, {"character", to}}}}},
+  return {{"range", {{"start", {{"line", line}, {"character", from}}}, {"end", {{"line", line}, {"character", to}}}}},
           {"text", text}};
 }
 
