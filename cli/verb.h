@@ -46,6 +46,7 @@ Action declare_plan(CLI::App& app, const Session& session);
 Action declare_params(CLI::App& app, const Session& session);
 Action declare_graph(CLI::App& app, const Session& session);
 Action declare_explain(CLI::App& app, const Session& session);
+Action declare_lsp(CLI::App& app, const Session& session);
 Action declare_run(CLI::App& app, const Session& session);
 Action declare_resume(CLI::App& app, const Session& session);
 Action declare_replay(CLI::App& app, const Session& session);

@@ -16,6 +16,7 @@ const std::vector<Verb>& verbs() {
        "params pipelines/tiny_grpo.rlflow -s kl=0.02", declare_params},
       {"graph", "draw a program", "graph pipelines/tiny_grpo.rlflow -o tiny_grpo.svg", declare_graph},
       {"explain", "explain an error code", "explain E0301", declare_explain},
+      {"lsp", "serve an editor over the standard input and output (Language Server Protocol)", "lsp", declare_lsp},
       {"run", "run a program",
        "run pipelines/tiny_grpo.rlflow\nrun pipelines/tiny_grpo.rlflow -s kl=0.02 -s traj.temperature=0.8 --name warm",
        declare_run},

@@ -10,6 +10,7 @@
 
 #include "compiler/names.h"
 #include "compiler/parse.h"
+#include "compiler/project_root.h"
 
 namespace rlflow {
 namespace {
@@ -18,13 +19,7 @@ namespace fs = std::filesystem;
 
 std::string find_root(const std::string& program) {
   std::error_code error;
-  fs::path here = fs::current_path(error);
-  fs::path folder = (here / program).lexically_normal().parent_path();
-  for (fs::path at = folder; !at.empty(); at = at.parent_path()) {
-    if (fs::exists(at / ".git", error) || fs::exists(at / "rlflow.toml", error)) return at.string();
-    if (at == at.root_path()) break;
-  }
-  return here.string();
+  return project_root_above(program).value_or(fs::current_path(error).string());
 }
 
 // Adds the file of the same folder that was probably meant.

@@ -1,0 +1,133 @@
+// Is what the editor offers what may stand at the cursor, and no more?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/lsp/editor.h"
+
+namespace rlflow::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+
+std::vector<std::string> offered(const std::string& from, const std::string& to) {
+  Editor editor;
+  editor.open(changed(from, to));
+  return editor.labels();
+}
+
+const std::string kAdvantage = "advantage(r) { estimator = grpo }";
+
+TEST(Completion, ADeclarationBeginsWithItsWord) {
+  EXPECT_THAT(offered("group here", "|\ngroup here"),
+              AllOf(Contains("model"), Contains("data"), Not(Contains("flow"))));
+}
+
+TEST(Completion, BehindTheEqualsOfANodeStandOps) {
+  EXPECT_THAT(offered("  adv = " + kAdvantage, "  adv = |"),
+              AllOf(Contains("advantage"), Contains("rollout"), Not(Contains("evaluate")), Not(Contains("policy"))));
+  EXPECT_THAT(offered("{ checkpoint(policy)", "{ acc = ev|\n checkpoint(policy)"), Contains("evaluate"));
+}
+
+TEST(Completion, InputsAreNamesOfTheirKind) {
+  EXPECT_THAT(offered("advantage(r)", "advantage(|)"),
+              AllOf(Contains("r"), Not(Contains("traj")), Not(Contains("adv"))));
+  EXPECT_THAT(offered("score(exact, traj)", "score(exact, |)"), ElementsAre("traj"));
+  EXPECT_THAT(offered("rollout(sampler,", "rollout(|,"), Contains("sampler"));
+  EXPECT_THAT(offered("take(train, 32)", "take(tr|"), ElementsAre("train"));
+}
+
+TEST(Completion, OnlyTrainableModelsAreUpdated) {
+  EXPECT_THAT(offered("update(policy, traj, adv, ref=refl)", "update(|)"),
+              AllOf(Contains("policy"), Not(Contains("ref"))));
+}
+
+TEST(Completion, ANamedInputTakesItsKind) {
+  EXPECT_THAT(offered("ref=refl)", "ref=|)"), ElementsAre("refl"));
+  EXPECT_THAT(offered("adv, ref=refl)", "adv, |)"),
+              AllOf(Contains("ref="), Contains("old="), Not(Contains("returns="))));
+}
+
+TEST(Completion, SettingsOfTheNodeThatAreNotGiven) {
+  EXPECT_THAT(offered("{ temperature = 1.0, max_new", "{ temperature = 1.0, |, max_new"),
+              AllOf(Contains("top_p"), Contains("retry"), Not(Contains("temperature")), Not(Contains("max_new")),
+                    Not(Contains("loss"))));
+  EXPECT_THAT(offered("{ threads = 2 }", "{ | }"), AllOf(Contains("threads"), Contains("tp"), Not(Contains("loss"))));
+  EXPECT_THAT(offered("{ digits = 2..3 }", "{ di|"),
+              AllOf(Contains("digits"), Contains("split"), Not(Contains("prompt"))));
+}
+
+TEST(Completion, ValuesOfASetting) {
+  EXPECT_THAT(offered("loss = ppo", "loss = |"), AllOf(Contains("ppo"), Contains("gspo"), Not(Contains("sft"))));
+  EXPECT_THAT(offered("estimator = grpo", "estimator = g|"), AllOf(Contains("grpo"), Not(Contains("steps"))));
+  EXPECT_THAT(offered("kl = 0.1", "kl = |"), ElementsAre("steps"));
+  EXPECT_THAT(offered("64 seqs", "64 |"), ElementsAre("seqs"));
+  EXPECT_THAT(offered("timeout = 5s", "timeout = 5 |"), UnorderedElementsAre("ms", "s", "m", "h"));
+}
+
+TEST(Completion, ArgumentsOfAnOptimizerAndItsSchedule) {
+  EXPECT_THAT(offered("adamw(lr=1e-4)", "ad|"), ElementsAre("adamw"));
+  EXPECT_THAT(offered("adamw(lr=1e-4)", "adamw(lr=1e-4, |)"), AllOf(Contains("clip"), Contains("betas")));
+  EXPECT_THAT(offered("adamw(lr=1e-4)", "adamw(lr=c|)"), Contains("cosine"));
+  EXPECT_THAT(offered("adamw(lr=1e-4)", "adamw(lr=cosine(1e-4, |))"),
+              AllOf(Contains("warmup"), Not(Contains("betas"))));
+}
+
+TEST(Completion, ClausesAndStatements) {
+  EXPECT_THAT(offered("load(\"m\") on here\n", "load(\"m\") on |\n"), ElementsAre("here"));
+  EXPECT_THAT(offered("sync policy ->", "sync |"), UnorderedElementsAre("policy", "ref"));
+  EXPECT_THAT(offered("-> sampler", "-> |"), ElementsAre("sampler"));
+  EXPECT_THAT(offered("= policy on", "= | on"), UnorderedElementsAre("policy", "ref"));
+  EXPECT_THAT(offered("  stop after", "  st|\n  stop after"), AllOf(Contains("sync"), Contains("every")));
+  EXPECT_THAT(offered("batch : prompts[P]", "batch : |"), AllOf(Contains("prompts"), Contains("traj")));
+  EXPECT_THAT(offered("param steps : int", "param steps : |"), AllOf(Contains("int"), Contains("tokens")));
+}
+
+TEST(Completion, ExpressionsAreOfParameters) {
+  EXPECT_THAT(offered("logprob(ref, traj)", "logprob(ref, traj) when |"),
+              AllOf(Contains("steps"), Contains("max"), Not(Contains("traj")), Not(Contains("policy"))));
+  EXPECT_THAT(offered("int = 100", "int = |"), AllOf(Contains("min"), Not(Contains("policy"))));
+}
+
+TEST(Completion, AnEmptyFileBeginsWithTheVersion) {
+  Editor editor;
+  editor.open("# my program\n|");
+  EXPECT_THAT(editor.labels(), Contains("rlflow 1"));
+  editor.open("rlflow 1\n|");
+  EXPECT_THAT(editor.labels(), Not(Contains("rlflow 1")));
+}
+
+TEST(Completion, NamesOfBuiltinsInsideTheirString) {
+  EXPECT_THAT(offered("\"exact_answer\"", "\"ex|\""), AllOf(Contains("exact_answer"), Not(Contains("addition"))));
+  EXPECT_THAT(offered("\"addition\"", "\"|\""), ElementsAre("addition"));
+}
+
+TEST(Completion, NamesOfAnImport) {
+  Editor editor;
+  editor.open("rlflow 1\nparam n : int = 1\n", "file:///nowhere/lib.rlflow");
+  editor.open("rlflow 1\nimport \"lib.rlflow\" as l\nparam k : int = l.|\n");
+  EXPECT_THAT(editor.labels(), Contains("l.n"));
+}
+
+TEST(Completion, NothingInACommentOrATextOfTheUser) {
+  EXPECT_THAT(offered("group here", "# not |here\ngroup here"), IsEmpty());
+  EXPECT_THAT(offered("\"optimizer steps\"", "\"optimizer |\""), IsEmpty());
+}
+
+// Every place of a program, whole and cut off there, has an answer.
+TEST(Completion, AnswersEverywhere) {
+  Editor editor;
+  for (std::size_t at = 0; at <= kProgram.size(); at += 3) {
+    editor.open(kProgram.substr(0, at) + "|");
+    editor.labels();
+    editor.at_cursor("hover");
+    editor.at_cursor("definition");
+  }
+}
+
+}  // namespace
+}  // namespace rlflow::testing
