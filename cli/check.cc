@@ -4,10 +4,12 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/diagnostic_output.h"
 #include "cli/fixes.h"
 #include "cli/json_output.h"
+#include "cli/planning/found_machine.h"
 #include "cli/program_input.h"
 #include "cli/text_file.h"
 #include "cli/verb.h"
@@ -24,6 +26,7 @@ constexpr int kMostRounds = 10;  // of fixes: one may uncover the next
 struct CheckOptions {
   std::vector<std::string> files;
   ProgramInput input;
+  std::string machine;  // --machine; empty: nothing is said about devices
   bool as_json = false;
   bool fix = false;
 };
@@ -75,12 +78,15 @@ void join(json& whole, json part) {
 
 ExitCode check(const CheckOptions& options, const Session& session) {
   const Catalog known = catalog();
+  std::optional<Machine> machine;
+  if (!options.machine.empty()) machine = machine_of(options.machine);
   ExitCode worst = ExitCode::yes;
   json found;
   for (const std::string& file : options.files) {
     ProgramInput input = options.input;
     input.path = file;
-    const CompileRequest request = compile_request(input);
+    CompileRequest request = compile_request(input);
+    if (machine) request.cluster = &machine->cluster;
     Analysis analysis = analyze(request, known);
     if (options.fix) analysis = with_fixes(std::move(analysis), request, known);
     worst = std::max(worst, verdict(analysis));
@@ -102,6 +108,8 @@ Action declare_check(CLI::App& app, const Session& session) {
   auto options = std::make_shared<CheckOptions>();
   app.add_option("FILES", options->files, "programs; - reads the standard input")->required()->option_text("...");
   add_program_changes(app, options->input);
+  app.add_option("--machine", options->machine, "check devices and memory against this machine, rlflow.machine/1")
+      ->option_text("FILE");
   app.add_flag("--json", options->as_json, "print one JSON object, rlflow.diag/1");
   app.add_flag("--fix", options->fix, "make the corrections that are certain, in the files");
   app.parse_complete_callback([options] {

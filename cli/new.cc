@@ -51,16 +51,6 @@ const NewProgram& program_of(const std::string& kind) {
                        [&](const NewProgram& program) { return kind == program.kind; });
 }
 
-// Does this version execute all of it? Some programs can be checked and drawn before they can run.
-bool runs(const std::string& path) {
-  CompileRequest request;
-  request.path = path;
-  request.mode = CompileMode::run;
-  const Analysis analysis = analyze(request, catalog());
-  return std::none_of(analysis.diagnostics.begin(), analysis.diagnostics.end(),
-                      [](const Diagnostic& diagnostic) { return diagnostic.code == "E0511"; });
-}
-
 // The new file is checked where it stands: what is missing there (a model folder, data) is said at once.
 ExitCode write_program(const NewOptions& options, const NewProgram& program, const Session& session) {
   if (!options.replace && std::filesystem::exists(std::filesystem::symlink_status(options.path))) {
@@ -84,8 +74,7 @@ ExitCode write_program(const NewOptions& options, const NewProgram& program, con
   std::cout << "wrote   " << options.path << "  (" << program.summary << ")\n"
             << "next    " << session.invoked_as << " check " << options.path << "\n"
             << "        " << session.invoked_as << " graph " << options.path << " -o picture.svg\n"
-            << "        " << session.invoked_as << " run " << options.path
-            << (runs(options.path) ? "\n" : "   (names what this version cannot run yet)\n");
+            << "        " << session.invoked_as << " run " << options.path << "\n";
   return ExitCode::yes;
 }
 

@@ -1,13 +1,17 @@
 // `rlflow params FILE`: every parameter and setting, its value, and who gave it.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/adjustable.h"
 #include "cli/diagnostic_output.h"
 #include "cli/json_output.h"
 #include "cli/program_input.h"
 #include "cli/table.h"
+#include "cli/terminal.h"
 #include "cli/verb.h"
 #include "compiler/compile.h"
 #include "nodes/signatures/catalog.h"
@@ -20,55 +24,72 @@ struct ParamsOptions {
   bool json = false;
 };
 
-struct Entry {
-  std::string address;
-  std::string value;
-  Origin origin;
-  std::string doc;
-};
+// "int 1..100", "float > 0", "grpo | rloo"
+std::string values_text(const Adjustable& entry) {
+  std::string choices;
+  for (const std::string& choice : entry.choices) choices += (choices.empty() ? "" : " | ") + choice;
+  const bool or_number = entry.type.find(" or ") != std::string::npos;
+  if (!choices.empty() && !or_number) return choices;
+  std::string numbers = or_number ? "float" : entry.type;
+  if (entry.lo && entry.hi && !entry.lo_open) {
+    numbers += " " + double_text(*entry.lo) + ".." + double_text(*entry.hi);
+  } else {
+    if (entry.lo) numbers += (entry.lo_open ? " > " : " >= ") + double_text(*entry.lo);
+    if (entry.hi) numbers += " <= " + double_text(*entry.hi);
+  }
+  return choices.empty() ? numbers : numbers + " | " + choices;
+}
 
 const char* origin_name(Origin origin) {
   switch (origin) {
     case Origin::fallback: return "default";
     case Origin::source: return "program";
+    case Origin::overrides_file: return "overrides file";
     case Origin::command_line: return "command line";
   }
   return "?";
 }
 
-void add_settings(std::vector<Entry>& entries, const std::string& owner, const Settings& settings) {
-  for (const auto& [name, setting] : settings) {
-    if (setting.value.is_null()) continue;
-    entries.push_back({owner + "." + name, to_text(setting.value), setting.origin, ""});
-  }
+// "default", "program", "small.toml:3", "command line"
+std::string from_text(const Adjustable& entry, const SourceMap& sources) {
+  if (entry.origin != Origin::overrides_file || !entry.place.valid()) return origin_name(entry.origin);
+  return sources.file(entry.place.file).path + ":" +
+         std::to_string(sources.position(entry.place.file, entry.place.begin).line);
 }
 
-// Who gave a shape constant is told by where its value stands.
-Origin constant_origin(const FlowNode& node, const std::string& name, const SourceMap& sources) {
-  if (node.signature == nullptr) return Origin::source;
-  for (std::size_t i = 0; i < node.signature->arguments.size() && i < node.inputs.size(); ++i) {
-    if (node.signature->arguments[i].name != name) continue;
-    if (!node.inputs[i].span.valid()) return Origin::fallback;
-    return sources.is_command_line(node.inputs[i].span.file) ? Origin::command_line : Origin::source;
+nlohmann::json entry_json(const Adjustable& entry, const SourceMap& sources) {
+  nlohmann::json object = {{"address", entry.address},
+                           {"type", entry.type},
+                           {"value", entry.value ? nlohmann::json(*entry.value) : nlohmann::json(nullptr)},
+                           {"origin", origin_name(entry.origin)},
+                           {"doc", entry.doc}};
+  if (entry.lo) object["min"] = *entry.lo;
+  if (entry.lo) object["min_included"] = !entry.lo_open;
+  if (entry.hi) object["max"] = *entry.hi;
+  if (!entry.choices.empty()) object["choices"] = entry.choices;
+  if (entry.place.valid() && entry.origin != Origin::command_line) {
+    object["file"] = sources.file(entry.place.file).path;
+    object["line"] = sources.position(entry.place.file, entry.place.begin).line;
   }
-  return Origin::source;
+  return object;
 }
 
-std::vector<Entry> entries_of(const Pipeline& pipeline, const SourceMap& sources) {
-  std::vector<Entry> entries;
-  for (const Param& param : pipeline.params)
-    entries.push_back({param.name, to_text(param.value), param.origin, param.doc});
-  for (const Group& group : pipeline.groups) add_settings(entries, group.name, group.settings);
-  for (const Model& model : pipeline.models) add_settings(entries, model.name, model.settings);
-  for (const Source& data : pipeline.data) add_settings(entries, data.name, data.settings);
-  for (const Source& reward : pipeline.rewards) add_settings(entries, reward.name, reward.settings);
-  for (const FlowNode& node : pipeline.nodes) {
-    for (const auto& [name, value] : node.constants) {
-      entries.push_back({node.name + "." + name, to_text(value), constant_origin(node, name, sources), ""});
+void print_table(const std::vector<Adjustable>& entries, const SourceMap& sources, std::size_t width) {
+  constexpr std::size_t kWidestValues = 24;
+  constexpr std::size_t kWidestValue = 36;
+  Table table{{"address", "value", "from", "may be", "meaning"}, {}, {}};
+  for (const Adjustable& entry : entries) {
+    std::string values = values_text(entry);
+    std::string doc = entry.doc;
+    if (code_points(values) > kWidestValues) {  // long sets read better in the wrapped column
+      doc += (doc.empty() ? "" : ": ") + values;
+      values = "one of";
     }
-    add_settings(entries, node.name, node.settings);
+    std::string value = entry.value.value_or("none");
+    if (entry.type.ends_with("call")) value = value.substr(0, value.find('(')) + (value.ends_with(")") ? "(…)" : "");
+    table.rows.push_back({entry.address, clipped(value, kWidestValue, true), from_text(entry, sources), values, doc});
   }
-  return entries;
+  std::cout << to_text(table, 0, width);
 }
 
 ExitCode show_params(const ParamsOptions& options, const Session& session) {
@@ -76,19 +97,14 @@ ExitCode show_params(const ParamsOptions& options, const Session& session) {
   const Analysis analysis = analyze(compile_request(options.input), known);
   print_diagnostics(analysis, session);
   if (!analysis.readable) return ExitCode::could_not_answer;
-  nlohmann::json list = nlohmann::json::array();
-  Table table{{"address", "value", "from", ""}, {}, {}};
-  for (const Entry& entry : entries_of(analysis.pipeline, analysis.sources)) {
-    list.push_back({{"address", entry.address},
-                    {"value", entry.value},
-                    {"origin", origin_name(entry.origin)},
-                    {"doc", entry.doc}});
-    table.rows.push_back({entry.address, entry.value, origin_name(entry.origin), entry.doc});
-  }
+  const std::vector<Adjustable> entries = adjustables(analysis, known);
   if (options.json) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Adjustable& entry : entries) list.push_back(entry_json(entry, analysis.sources));
     print_json({{"format", "rlflow.params/1"}, {"params", list}});
   } else {
-    std::cout << to_text(table);
+    const Terminal terminal = terminal_of(STDOUT_FILENO, session);
+    print_table(entries, analysis.sources, terminal.is_terminal ? static_cast<std::size_t>(terminal.width) : 0);
   }
   return analysis.ok() ? ExitCode::yes : ExitCode::no;
 }

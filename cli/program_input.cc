@@ -1,4 +1,4 @@
-// FILE, -s and -W on the command line -> a request to the compiler.
+// FILE, -s, -f and -W on the command line -> a request to the compiler.
 #include "cli/program_input.h"
 
 #include <CLI/CLI.hpp>
@@ -45,6 +45,10 @@ void add_program_changes(CLI::App& app, ProgramInput& input) {
   app.add_option("-s,--set", input.overrides, "change a param or a setting; repeatable")
       ->option_text("ADDRESS=VALUE")
       ->allow_extra_args(false);
+  app.add_option("-f,--overrides", input.override_files,
+                 "change what a TOML file says; repeatable, a later file wins, and -s over all")
+      ->option_text("FILE.toml")
+      ->allow_extra_args(false);
   app.add_option("-W", input.lints, "allow, warn or deny a lint; repeatable")
       ->option_text("LINT=LEVEL")
       ->allow_extra_args(false)
@@ -59,6 +63,7 @@ void add_program_input(CLI::App& app, ProgramInput& input) {
 CompileRequest compile_request(const ProgramInput& input, CompileMode mode) {
   CompileRequest request;
   request.path = input.path;
+  request.override_files = input.override_files;
   request.overrides = input.overrides;
   request.mode = mode;
   for (const std::string& lint : input.lints) {

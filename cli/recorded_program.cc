@@ -1,6 +1,8 @@
 // Compiles what a run recorded.
 #include "cli/recorded_program.h"
 
+#include <algorithm>
+
 #include "nodes/signatures/catalog.h"
 #include "runtime/store/store_error.h"
 
@@ -12,6 +14,8 @@ StoreError unusable(const RecordedRun& run, const std::string& why) {
                     "the recorded sources are in its folder under program/");
 }
 
+std::string address_of(const std::string& override_text) { return override_text.substr(0, override_text.find('=')); }
+
 }  // namespace
 
 Plan recorded_plan(const RecordedRun& run, const std::vector<std::string>& more, const Cluster* cluster) {
@@ -21,7 +25,10 @@ Plan recorded_plan(const RecordedRun& run, const std::vector<std::string>& more,
   for (const PlanSource& source : run.sources) request.texts[source.path] = source.text;
   request.only_texts = true;
   request.root = run.root;
-  request.overrides = run.overrides;
+  for (const std::string& recorded : run.overrides) {
+    auto changed = [&recorded](const std::string& text) { return address_of(text) == address_of(recorded); };
+    if (std::none_of(more.begin(), more.end(), changed)) request.overrides.push_back(recorded);
+  }
   request.overrides.insert(request.overrides.end(), more.begin(), more.end());
   request.mode = CompileMode::run;
   request.cluster = cluster;

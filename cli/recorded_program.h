@@ -10,7 +10,7 @@
 
 namespace rlflow {
 
-// `more` are overrides of this command, after the recorded ones. Throws StoreError (exit 4) where the copy
+// `more` are overrides of this command, which win over the recorded ones. Throws StoreError (exit 4) where the copy
 // no longer compiles or means something else than what was recorded. `cluster` as in CompileRequest.
 Plan recorded_plan(const RecordedRun& run, const std::vector<std::string>& more, const Cluster* cluster);
 

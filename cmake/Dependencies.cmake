@@ -11,6 +11,9 @@ if(RLFLOW_TESTS)
   find_package(GTest REQUIRED)
 endif()
 
+# Headers alone.
+find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
+
 # The ANTLR C++ runtime (4.9) with the tool (4.7.2) that Debian ships beside it.
 find_path(ANTLR4_INCLUDE antlr4-runtime.h PATH_SUFFIXES antlr4-runtime REQUIRED)
 find_library(ANTLR4_LIBRARY antlr4-runtime REQUIRED)

@@ -165,12 +165,29 @@ class NodeBinder {
       if (output.kind == Kind::examples || output.kind == Kind::pairs) wanted = output.kind;
     }
     const std::vector<Kind>& kinds = data.signature->kinds;
-    if (std::find(kinds.begin(), kinds.end(), wanted) != kinds.end()) return;
+    if (std::find(kinds.begin(), kinds.end(), wanted) != kinds.end()) return check_fields(given, data, wanted);
     node_.known = false;
     std::string has;
     for (Kind kind : kinds) has += (has.empty() ? "" : " and ") + std::string(kind_name(kind));
     context_.diagnostics.error("E0320", given.span, "`" + data.name + "` holds no " + std::string(kind_name(wanted)))
         .at(data.span, "gives " + has);
+  }
+
+  // A file holds examples or pairs only where its declaration says in which fields.
+  void check_fields(const Given& given, const Source& data, Kind wanted) {
+    auto needed = data.signature->fields.find(wanted);
+    if (needed == data.signature->fields.end()) return;
+    std::string missing;
+    for (const std::string& name : needed->second) {
+      const Value* value = setting(data.settings, name);
+      if (value == nullptr || value->is_null()) missing += (missing.empty() ? "" : ", ") + name + " = \"" + name + "\"";
+    }
+    if (missing.empty()) return;
+    node_.known = false;
+    const std::string kind(kind_name(wanted));
+    context_.diagnostics.error("E0320", given.span, "`" + data.name + "` holds no " + kind)
+        .at(data.span, "does not say in which fields its " + kind + " stand")
+        .help("name the fields of the file: `{ " + missing + " }`");
   }
 
   NodeInput bind_edge(const ArgumentSpec& spec, const Given& given) {
@@ -257,7 +274,7 @@ class NodeBinder {
     return input;
   }
 
-  std::string address() const { return statement_.outputs.empty() ? node_.op : statement_.outputs[0].name.text; }
+  std::string address() const { return override_address(node_); }
 
   // Overrides and defaults of constants; letters of inputs that are not there; then what is really missing.
   void fill_missing() {

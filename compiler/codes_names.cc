@@ -57,6 +57,13 @@ std::span<const CodeInfo> name_codes() {
        R"(batch : prompts[P] = take(train, 32 / 0))", R"(batch : prompts[P] = take(train, 32 / 2))"},
       {"E0216", "", "an override has the form `address=value`", "Each address may be given once.", R"(-s steps)",
        R"(-s steps=10)"},
+      {"E0217", "", "cannot read overrides from `FILE`",
+       "The file that `-f` names is not there, may not be read, or has more than 1 MiB.", "", ""},
+      {"E0218", "", "this is not TOML",
+       "A file of overrides is TOML. Nested tables mean dotted addresses: `temperature` in the table `[traj]` is "
+       "`traj.temperature`. Numbers, true, false and lists of them stand as they are; all else is written in quotes as "
+       "on the command line: `timeout = \"5s\"`, `estimator = \"rloo\"`, `gpus = \"gpu[0..4]\"`.",
+       "", ""},
   };
   return kCodes;
 }

@@ -43,6 +43,11 @@ std::span<const CodeInfo> placement_codes() {
        "\n"
        R"(refl : logp[B, T] = logprob(ref, traj) on other when kl > 0)",
        R"(refl : logp[B, T] = logprob(ref, traj) on here when kl > 0)"},
+      {"E0513", "", "`X` does not fit: N a device, and there are M",
+       "Weights, gradients, optimizer moments, KV cache and activations of a group must fit into each of its devices. "
+       "The message says which change would do: a smaller `budget` or `micro`, `offload = cpu` of a frozen model, more "
+       "`tp`. `rlflow plan` shows every part.",
+       "", ""},
   };
   return kCodes;
 }

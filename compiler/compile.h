@@ -27,10 +27,11 @@ struct CompileRequest {
   // Texts that stand for files, by path. `path` and imports are looked up here first, so a run compiles
   // from its own copy (Plan::sources) and an editor from its buffers.
   std::map<std::string, std::string> texts;
-  bool only_texts = false;                 // never read a source from the disk
-  std::optional<std::string> root;         // project root, absolute; unset: found above `path`
-  std::vector<std::string> overrides;      // "address=value"
-  std::map<std::string, LintLevel> lints;  // by name: "unused-node"
+  bool only_texts = false;                  // never read a source from the disk
+  std::optional<std::string> root;          // project root, absolute; unset: found above `path`
+  std::vector<std::string> override_files;  // of TOML; a later one wins
+  std::vector<std::string> overrides;       // "address=value"; they win over files
+  std::map<std::string, LintLevel> lints;   // by name: "unused-node"
   CompileMode mode = CompileMode::check;
   const Cluster* cluster = nullptr;
 };
@@ -38,8 +39,9 @@ struct CompileRequest {
 // Everything that could be found out, also about a broken program. Borrows the catalog.
 struct Analysis {
   SourceMap sources;
-  bool readable = true;          // false: there was no such program, or it could not be read
-  std::vector<ast::File> files;  // one a source file
+  bool readable = true;                // false: the program or a file of overrides is not there or cannot be read
+  std::vector<ast::File> files;        // one a source file
+  std::vector<std::string> overrides;  // of files and the command line together, "address=value"
   Pipeline pipeline;
   PlacedPipeline placed;
   std::vector<Diagnostic> diagnostics;  // by file and place

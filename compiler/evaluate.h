@@ -50,6 +50,9 @@ class Evaluator {
   Diagnostics& diagnostics_;
 };
 
+// The arguments of a call among `spec.calls` that stand in its parentheses, by position or by name.
+std::vector<std::string> written_arguments(const SettingSpec& spec, const ast::Call& call);
+
 // "a whole number", "a number of tokens", "one of `a` and `b`"
 std::string describe(const SettingSpec& spec);
 

@@ -65,6 +65,18 @@ bool fill_defaults(const CallSpec& spec, Span place, bool tell, CallValue& fille
 
 }  // namespace
 
+std::vector<std::string> written_arguments(const SettingSpec& spec, const ast::Call& call) {
+  std::vector<std::string> names;
+  for (const CallSpec& known : spec.calls) {
+    std::size_t position = 0;
+    for (const ast::Argument& given : call.arguments) {
+      if (known.name != call.callee.text) continue;
+      if (const SettingSpec* argument = target_of(known, given, position).spec) names.push_back(argument->name);
+    }
+  }
+  return names;
+}
+
 std::optional<Value> Evaluator::call(const SettingSpec& spec, const ast::Call& call, const std::string& owner) {
   std::vector<std::string> names;
   for (const CallSpec& known : spec.calls) {

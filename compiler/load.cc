@@ -46,30 +46,6 @@ std::string reason_of(int error_number) {
   return std::strerror(error_number);
 }
 
-struct Read {
-  bool ok = false;
-  std::string text;
-  std::string reason;
-};
-
-Read read_text(const std::string& path, const CompileRequest& request) {
-  auto given = request.texts.find(path);
-  if (given != request.texts.end()) return {true, given->second, ""};
-  if (request.only_texts) return {false, "", "it is not among the recorded sources"};
-  std::error_code error;
-  if (fs::is_directory(path, error)) return {false, "", "it is a folder"};
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return {false, "", reason_of(errno)};
-  std::string text;
-  // One byte more than a program may have is enough to say that it is too large.
-  constexpr std::size_t kEnough = (1 << 20) + 1;
-  text.resize(kEnough);
-  file.read(text.data(), static_cast<std::streamsize>(kEnough));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (file.bad()) return {false, "", "it could not be read to its end"};
-  return {true, std::move(text), ""};
-}
-
 class Loader {
  public:
   Loader(const CompileRequest& request, SourceMap& sources, std::vector<ast::File>& files, Diagnostics& diagnostics)
@@ -79,7 +55,7 @@ class Loader {
     result_.root = request_.root ? *request_.root : find_root(request_.path);
     std::string path =
         request_.texts.count(request_.path) > 0 ? request_.path : fs::path(request_.path).lexically_normal().string();
-    Read read = read_text(path, request_);
+    SourceText read = read_source(path, request_);
     if (!read.ok) {
       FileId file = sources_.add(request_.path, "");
       Diagnostic& message =
@@ -132,7 +108,7 @@ class Loader {
       result_.modules[module].imports[import.alias.text] = known->second;
       return;
     }
-    Read read = read_text(path, request_);
+    SourceText read = read_source(path, request_);
     if (!read.ok) {
       Diagnostic& message =
           diagnostics_.error("E0207", import.path_span, "cannot import `" + import.path + "`: " + read.reason);
@@ -168,6 +144,24 @@ class Loader {
 };
 
 }  // namespace
+
+SourceText read_source(const std::string& path, const CompileRequest& request) {
+  auto given = request.texts.find(path);
+  if (given != request.texts.end()) return {true, given->second, ""};
+  if (request.only_texts) return {false, "", "it is not among the recorded sources"};
+  std::error_code error;
+  if (fs::is_directory(path, error)) return {false, "", "it is a folder"};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return {false, "", reason_of(errno)};
+  std::string text;
+  // One byte more than a program may have is enough to say that it is too large.
+  constexpr std::size_t kEnough = (1 << 20) + 1;
+  text.resize(kEnough);
+  file.read(text.data(), static_cast<std::streamsize>(kEnough));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (file.bad()) return {false, "", "it could not be read to its end"};
+  return {true, std::move(text), ""};
+}
 
 Loaded load(const CompileRequest& request, SourceMap& sources, std::vector<ast::File>& files,
             Diagnostics& diagnostics) {

@@ -25,6 +25,14 @@ struct Loaded {
   std::vector<std::size_t> order;  // every module behind those it imports
 };
 
+// A source's text: of the request where it gives one, else from the disk. At most one byte more than 1 MiB is read.
+struct SourceText {
+  bool ok = false;
+  std::string text;
+  std::string reason;  // why there is none
+};
+SourceText read_source(const std::string& path, const CompileRequest& request);
+
 Loaded load(const CompileRequest& request, SourceMap& sources, std::vector<ast::File>& files, Diagnostics& diagnostics);
 
 }  // namespace rlflow

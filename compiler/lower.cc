@@ -201,15 +201,12 @@ PlanNode lower_node(const Pipeline& pipeline, const PlacedPipeline& placed, Node
 }  // namespace
 
 Plan lower(const Pipeline& pipeline, const PlacedPipeline& placed, const Catalog& catalog, const SourceMap& sources,
-           const std::vector<std::string>& overrides) {
+           const std::vector<ast::File>& files, const std::vector<std::string>& overrides) {
   Plan plan;
   plan.flow = pipeline.flow;
   plan.root = pipeline.root;
   plan.overrides = overrides;
-  for (std::size_t f = 0; f < sources.size(); ++f) {
-    if (!sources.is_command_line(FileId(f)))
-      plan.sources.push_back({sources.file(FileId(f)).path, sources.file(FileId(f)).text});
-  }
+  for (const ast::File& file : files) plan.sources.push_back({sources.file(file.id).path, sources.file(file.id).text});
   Numbers numbers(pipeline);
   for (const auto& [id, number] : numbers.groups) plan.groups.push_back(lower_group(pipeline.groups[id.index()]));
   for (const auto& [id, number] : numbers.models)

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/ast.h"
 #include "compiler/pipeline.h"
 #include "compiler/place.h"
 #include "compiler/source.h"
@@ -14,7 +15,7 @@ namespace rlflow {
 
 // What no surviving node uses (a reference model behind `when`) is left out.
 Plan lower(const Pipeline& pipeline, const PlacedPipeline& placed, const Catalog& catalog, const SourceMap& sources,
-           const std::vector<std::string>& overrides);
+           const std::vector<ast::File>& files, const std::vector<std::string>& overrides);
 
 // The semantic hash: the typed graph with defaults filled in.
 Digest meaning_of(const Plan& plan, const Catalog& catalog);

@@ -161,6 +161,7 @@ Param resolve_param(const ast::ParamDecl& declaration, Span span, const std::str
   param.doc = declaration.doc;
   param.span = span;
   param.name_span = declaration.name.span;
+  param.value_span = declaration.value.span;
   const Override* given = overrides.take(address, "a parameter, " + declaration.type.text);
   std::optional<ParamType> type = type_of(declaration.type, evaluator.diagnostics());
   if (!type) return param;
@@ -172,10 +173,11 @@ Param resolve_param(const ast::ParamDecl& declaration, Span span, const std::str
   overrides.describe(address, summary_of(param));
   if (given == nullptr) return param;
 
-  param.origin = Origin::command_line;
+  param.origin = given->origin;
+  param.value_span = given->value_span;
   param.value = Value();
   std::optional<Value> changed;
-  if (is_text(*type)) {
+  if (is_text(*type) && given->is_text) {
     changed = Value(given->text);
   } else if (const ast::Expr* expr = overrides.value(*given, sources, evaluator.diagnostics())) {
     changed = reader.value(*expr);

@@ -16,6 +16,10 @@ PortType Pipeline::type_of(const NodeOutput& output) const {
   return type;
 }
 
+std::string override_address(const FlowNode& node) {
+  return node.outputs.empty() || node.outputs[0].name.empty() ? node.op : node.outputs[0].name;
+}
+
 const Value* setting(const Settings& settings, const std::string& name) {
   auto found = settings.find(name);
   return found == settings.end() || found->second.value.is_null() ? nullptr : &found->second.value;

@@ -21,13 +21,15 @@ using DimId = Id<struct DimTag>;
 using BlockId = Id<struct BlockTag>;
 
 // Who gave a value.
-enum class Origin { fallback, source, command_line };
+enum class Origin { fallback, source, overrides_file, command_line };
 
 struct Setting {
   Value value;
   Origin origin = Origin::fallback;
   Span span;        // name and value as written; invalid for a fallback
   Span value_span;  // the value alone
+  // Of a call: those of its arguments that are not defaults, and who gave each.
+  std::map<std::string, Origin> arguments = {};
 };
 using Settings = std::map<std::string, Setting>;  // defaults filled in
 
@@ -42,6 +44,7 @@ struct Param {
   std::vector<Value> choices;    // `in {a, b}`
   std::string doc;
   Origin origin = Origin::source;
+  Span value_span;  // where the value stands
   bool used = false;
   Span span;
   Span name_span;
@@ -195,11 +198,15 @@ struct Pipeline {
   bool has_broken_sync = false;  // one names no replica: which are not synced is unknown
   Span flow_span;                // the flow's name
   Span stop_span;
+  Span stop_value_span;  // where its number stands
 
   const FlowNode& node(NodeId id) const { return nodes[id.index()]; }
   const Sync* sync_of(ReplicaId id) const;           // null if there is none
   PortType type_of(const NodeOutput& output) const;  // with the dimensions' names
 };
+
+// What overrides call it: its first output's name, else its op.
+std::string override_address(const FlowNode& node);
 
 // The setting's value, or null where it has none.
 const Value* setting(const Settings& settings, const std::string& name);

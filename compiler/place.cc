@@ -43,7 +43,7 @@ void check_present(const Pipeline& pipeline, const Usage& usage, const Cluster& 
     Diagnostic& message = diagnostics.error("E0502", group.devices_span, "no GPU " + std::to_string(missing) + " here");
     message.label("`" + group.name + "` holds " + std::to_string(group.first) + " to " +
                   std::to_string(group.last - 1));
-    message.note(present == 0 ? "this machine has no GPU" : "this machine has " + range_text(0, present));
+    message.note(cluster.name + " has " + (present == 0 ? "no GPU" : range_text(0, present)));
     message.help("`-s '" + group.name + "=" + (present == 0 ? "cpu" : range_text(0, present)) + "'`");
   }
 }

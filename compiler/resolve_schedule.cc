@@ -89,12 +89,14 @@ void resolve_stop(const std::vector<const ast::Stmt*>& stops, const BindContext&
   }
   if (!stops.empty()) {
     pipeline.stop_span = stops[0]->span;
+    pipeline.stop_value_span = std::get<ast::StopStmt>(stops[0]->data).after.span;
     // Also read where it is overridden: its parameters are used.
     pipeline.stop_after = read_period(std::get<ast::StopStmt>(stops[0]->data).after, Period::stop, context);
   }
   const Override* given = context.overrides.take("stop", "the last step");
   if (given == nullptr) return;
   pipeline.stop_after.reset();
+  pipeline.stop_value_span = given->value_span;
   const ast::Expr* changed = context.overrides.value(*given, context.sources, context.diagnostics);
   if (changed != nullptr) pipeline.stop_after = read_period(*changed, Period::stop, context);
 }

@@ -44,6 +44,14 @@ class Binder {
     if (setting.value) entry->second.value_span = setting.value->span;
     const ast::Expr* expr = setting.value ? &*setting.value : nullptr;
     store(entry->second, evaluator_.setting(*spec, expr, setting.span, owner_.what));
+    note_arguments(*spec, expr, entry->second);
+  }
+
+  // Which arguments of a call were written, by whoever wrote the call.
+  static void note_arguments(const SettingSpec& spec, const ast::Expr* expr, Setting& setting) {
+    const auto* call = expr ? std::get_if<ast::Call>(&expr->data) : nullptr;
+    if (call == nullptr || setting.value.is_null()) return;
+    for (const std::string& name : written_arguments(spec, *call)) setting.arguments[name] = setting.origin;
   }
 
   // A value that could not be found stays null; what asks for it later finds none and is silent.
@@ -86,10 +94,11 @@ class Binder {
     const Override* given = overrides_.take(address, describe(spec));
     if (given == nullptr) return;
     Setting& setting = result_.values[spec.name];
-    setting = {{}, Origin::command_line, given->span, given->value_span};
-    if (spec.type == SettingType::text) return store(setting, Value(given->text));
+    setting = {{}, given->origin, given->span, given->value_span};
+    if (spec.type == SettingType::text && given->is_text) return store(setting, Value(given->text));
     const ast::Expr* expr = overrides_.value(*given, sources_, evaluator_.diagnostics());
     store(setting, expr ? evaluator_.setting(spec, expr, given->span, owner_.what) : std::nullopt);
+    note_arguments(spec, expr, setting);
   }
 
   // `policy.optim.lr=2e-6` changes one argument of the call that the setting holds.
@@ -109,7 +118,7 @@ class Binder {
         if (expr != nullptr) value = evaluator_.setting(argument, expr, given->span, "`" + known.name + "`");
         if (!value) result_.complete = false;
         if (value) call->named[argument.name] = *value;
-        held->second.origin = Origin::command_line;
+        held->second.arguments[argument.name] = given->origin;
       }
     }
   }

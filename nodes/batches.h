@@ -84,6 +84,18 @@ struct Rollouts final : Payload {
   void write(ByteSink& sink) const override;
 };
 
+// pairs[P]: a prompt with a chosen and a rejected response, which are responses 2i and 2i+1 of the batch.
+struct Pairs final : Payload {
+  BatchPtr batch;                        // 2P responses; every token trained on
+  PackedTokens prompts;                  // [P] with bos
+  std::vector<std::int32_t> tokens;      // [N] responses, end token included
+  std::vector<std::int64_t> source_row;  // [P]
+
+  Kind kind() const override { return Kind::pairs; }
+  std::uint64_t memory_bytes() const override;
+  void write(ByteSink& sink) const override;
+};
+
 // reward, logp, value, adv, returns: one number per response ([B]) or per response token ([N]).
 struct Numbers final : Payload {
   Numbers(Kind kind, BatchPtr batch, bool per_token, std::vector<float> data);

@@ -178,6 +178,26 @@ std::shared_ptr<Rollouts> read_rollouts(BatchFile& file) {
   return traj;
 }
 
+std::shared_ptr<Pairs> read_pairs(BatchFile& file) {
+  auto pairs = std::make_shared<Pairs>();
+  std::shared_ptr<BatchDescriptor> batch = read_descriptor(file);
+  pairs->prompts = read_tokens(file, "prompts");
+  const std::size_t rows = pairs->prompts.rows();
+  if (batch->size() != 2 * rows) {
+    file.fail("there are " + std::to_string(batch->size()) + " responses for " + std::to_string(rows) + " pairs");
+  }
+  for (std::size_t i = 0; i < batch->size(); ++i) {
+    if (batch->group[i] != static_cast<std::int32_t>(i / 2))
+      file.fail("response " + std::to_string(i) + " is not of its pair");
+  }
+  pairs->tokens = file.vector<std::int32_t>("tokens", static_cast<std::size_t>(batch->tokens()), "response tokens");
+  check_range(file, "tokens", pairs->tokens, kTokenLimit);
+  pairs->source_row = file.vector<std::int64_t>("source_row", rows, "pairs");
+  check_range(file, "source_row", pairs->source_row, INT64_MAX);
+  pairs->batch = std::move(batch);
+  return pairs;
+}
+
 std::shared_ptr<Numbers> read_numbers(BatchFile& file, Kind kind) {
   std::shared_ptr<BatchDescriptor> batch = read_descriptor(file);
   const std::string& per = file.metadata("per");
@@ -233,10 +253,10 @@ PayloadPtr read_batch(Kind kind, std::span<const std::byte> bytes) {
   if (kind == Kind::scalar) return read_scalar(read_record(kind, bytes));
   if (kind == Kind::metrics) return read_metrics(read_record(kind, bytes));
   if (kind == Kind::cursor) return read_cursor(read_record(kind, bytes));
-  if (kind == Kind::pairs) throw FormatError("rlflow.pairs/1: this build has no payload of that kind");
   BatchFile file(kind, bytes);
   if (kind == Kind::prompts) return whole_file(file, read_prompts(file));
   if (kind == Kind::examples) return whole_file(file, read_examples(file));
+  if (kind == Kind::pairs) return whole_file(file, read_pairs(file));
   if (kind == Kind::traj) return whole_file(file, read_rollouts(file));
   return whole_file(file, read_numbers(file, kind));
 }

@@ -91,6 +91,9 @@ std::uint64_t Prompts::memory_bytes() const {
   return bytes_of(tokens) + bytes_of(source_row) + bytes_of(text) + bytes_of(answer);
 }
 std::uint64_t Examples::memory_bytes() const { return bytes_of(tokens) + bytes_of(loss_mask) + bytes_of(source_row); }
+std::uint64_t Pairs::memory_bytes() const {
+  return bytes_of(*batch) + bytes_of(prompts) + bytes_of(tokens) + bytes_of(source_row);
+}
 std::uint64_t Rollouts::memory_bytes() const {
   return bytes_of(*batch) + prompts->memory_bytes() + bytes_of(tokens) + bytes_of(logprob);
 }
@@ -114,6 +117,16 @@ void Examples::write(ByteSink& sink) const {
   tensors.push_back(vector_view("loss_mask", loss_mask));
   tensors.push_back(vector_view("source_row", source_row));
   write_safetensors(sink, std::move(tensors), format_of(kind()));
+}
+
+void Pairs::write(ByteSink& sink) const {
+  Metadata metadata = format_of(kind());
+  std::vector<TensorView> tensors;
+  add(tensors, metadata, *batch);
+  add(tensors, "prompts", prompts);
+  tensors.push_back(vector_view("tokens", tokens));
+  tensors.push_back(vector_view("source_row", source_row));
+  write_safetensors(sink, std::move(tensors), metadata);
 }
 
 void Rollouts::write(ByteSink& sink) const {

@@ -25,4 +25,10 @@ const PlanReward& reward_of(const Plan& plan, const PlanNode& node) {
   return plan.rewards[node.reward.index()];
 }
 
+std::int64_t max_new_of(const Plan& plan, const PlanNode& node) {
+  const PlanInput& traj = node.inputs.at(1);
+  RLFLOW_CHECK(traj.node.valid(), "an update without a trajectory");
+  return int_at(plan.nodes[traj.node.index()].settings, "max_new");
+}
+
 }  // namespace rlflow

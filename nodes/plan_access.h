@@ -15,6 +15,9 @@ std::filesystem::path model_folder(const Plan& plan, ModelId model);
 Tokenizer tokenizer_of(const Plan& plan, const PlanNode& node);
 
 const PlanData& data_of(const Plan& plan, const PlanNode& node);
+// max_new of the rollout that made the trajectory, input 1 of `node`.
+std::int64_t max_new_of(const Plan& plan, const PlanNode& node);
+
 const PlanReward& reward_of(const Plan& plan, const PlanNode& node);
 
 }  // namespace rlflow

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include "nodes/algo/aggregate.h"
+#include "nodes/batch_tensors.h"
 #include "runtime/contract/check.h"
 
 namespace rlflow {
@@ -11,19 +12,6 @@ namespace {
 
 at::Tensor borrow(std::vector<float>& values) {
   return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kFloat);
-}
-
-// A copy that gradients flow to.
-at::Tensor leaf(std::span<const float> values) {
-  at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kFloat);
-  std::copy(values.begin(), values.end(), tensor.data_ptr<float>());
-  return tensor.set_requires_grad(true);
-}
-
-void copy_gradient(const at::Tensor& tensor, std::span<float> out) {
-  if (!tensor.grad().defined()) return;
-  const at::Tensor gradient = tensor.grad().contiguous();
-  std::copy_n(gradient.data_ptr<float>(), out.size(), out.begin());
 }
 
 double masked_sum(const at::Tensor& x, const at::Tensor& mask) {
@@ -58,7 +46,7 @@ PolicySums& PolicySums::operator+=(const PolicySums& other) {
 }
 
 PolicySums policy_loss(const PolicyObjective& objective, PolicyTokens& tokens, const ChunkLoss& chunk) {
-  const at::Tensor logprob = leaf(chunk.logprob), entropy = leaf(chunk.entropy), weight = borrow(tokens.weight);
+  const at::Tensor logprob = leaf_of(chunk.logprob), entropy = leaf_of(chunk.entropy), weight = borrow(tokens.weight);
   const algo::PolicyLoss policy =
       algo::ppo_loss(logprob, borrow(tokens.old_logprob), borrow(tokens.advantage), objective.clip);
   const at::Tensor mask = weight != 0;

@@ -21,7 +21,7 @@ namespace {
 void require_executable(const PlanModel& model) {
   const std::string place = "model `" + model.name + "`: ";
   if (model.dtype != Dtype::f32) throw std::runtime_error(place + "this build computes in f32 only");
-  if (model.head != Head::lm) throw std::runtime_error(place + "this build has language-model heads only");
+  if (model.head == Head::reward) throw std::runtime_error(place + "this build has no reward heads yet");
 }
 
 class RunLibrary final : public NodeLibrary {
@@ -41,8 +41,9 @@ class RunLibrary final : public NodeLibrary {
     require_executable(model);
     const std::int32_t threads = plan.groups[model.group.index()].threads;
     const std::filesystem::path folder = model_folder(plan, id);
-    std::unique_ptr<LanguageModel> instance = model.random_init ? LanguageModel::draw(folder, model.init_seed, threads)
-                                                                : LanguageModel::load_folder(folder, threads);
+    std::unique_ptr<LanguageModel> instance = model.random_init
+                                                  ? LanguageModel::draw(folder, model.init_seed, threads, model.head)
+                                                  : LanguageModel::load_folder(folder, threads, model.head);
     if (model.trainable) instance->attach_optimizer(adamw_settings(*model.optim));
     return instance;
   }

@@ -32,6 +32,19 @@ class RowReader {
         order_(order_of(data_, *dataset_)) {}
 
   // Calls use(index, row) for each of the next rows; returns the cursor after them.
+  // A prompt as token ids; longer than `max_prompt` is an error.
+  std::vector<std::int32_t> encoded_prompt(const Tokenizer& tokenizer, const std::string& prompt) const {
+    std::vector<std::int32_t> ids = tokenizer.encode_prompt(prompt);
+    if (has(data_.settings, "max_prompt")) {
+      const std::int64_t most = int_at(data_.settings, "max_prompt");
+      if (static_cast<std::int64_t>(ids.size()) > most) {
+        throw FormatError("the prompt has " + std::to_string(ids.size()) + " tokens, `max_prompt` is " +
+                          std::to_string(most));
+      }
+    }
+    return ids;
+  }
+
   template <class Use>
   std::shared_ptr<const Cursor> read(const TaskInputs& inputs, const TaskContext& context, Use use) {
     RowPlace place;
@@ -69,7 +82,7 @@ class TakeNode final : public Node {
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
     auto prompts = std::make_shared<Prompts>();
     auto cursor = reader_.read(inputs, context, [&](std::int64_t index, DataRow row) {
-      prompts->tokens.push_row(tokenizer_.encode_prompt(row.prompt));
+      prompts->tokens.push_row(reader_.encoded_prompt(tokenizer_, row.prompt));
       prompts->source_row.push_back(index);
       prompts->text.push_back(std::move(row.prompt));
       prompts->answer.push_back(std::move(row.answer));
@@ -84,18 +97,23 @@ class TakeNode final : public Node {
   Tokenizer tokenizer_;
 };
 
+Tokenizer tokenizer_with_end(const Plan& plan, const PlanNode& node) {
+  Tokenizer tokenizer = tokenizer_of(plan, node);
+  if (tokenizer.eos() < 0) {
+    throw FormatError("the tokenizer of `" + node.name + "` has no end token, so a response could never end");
+  }
+  return tokenizer;
+}
+
 class TakeExamplesNode final : public Node {
  public:
-  TakeExamplesNode(const Plan& plan, const PlanNode& node) : reader_(plan, node), tokenizer_(tokenizer_of(plan, node)) {
-    if (tokenizer_.eos() < 0) {
-      throw FormatError("the tokenizer of `" + node.name + "` has no end token, so a response could never end");
-    }
-  }
+  TakeExamplesNode(const Plan& plan, const PlanNode& node)
+      : reader_(plan, node), tokenizer_(tokenizer_with_end(plan, node)) {}
 
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
     auto examples = std::make_shared<Examples>();
     auto cursor = reader_.read(inputs, context, [&](std::int64_t index, const DataRow& row) {
-      std::vector<std::int32_t> ids = tokenizer_.encode_prompt(row.prompt);
+      std::vector<std::int32_t> ids = reader_.encoded_prompt(tokenizer_, row.prompt);
       const std::size_t prompt_length = ids.size();
       const std::vector<std::int32_t> response = tokenizer_.encode(row.response);
       ids.insert(ids.end(), response.begin(), response.end());
@@ -115,6 +133,38 @@ class TakeExamplesNode final : public Node {
   Tokenizer tokenizer_;
 };
 
+class TakePairsNode final : public Node {
+ public:
+  TakePairsNode(const Plan& plan, const PlanNode& node)
+      : reader_(plan, node), tokenizer_(tokenizer_with_end(plan, node)) {}
+
+  TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
+    auto pairs = std::make_shared<Pairs>();
+    auto batch = std::make_shared<BatchDescriptor>();
+    auto cursor = reader_.read(inputs, context, [&](std::int64_t index, const DataRow& row) {
+      pairs->prompts.push_row(reader_.encoded_prompt(tokenizer_, row.prompt));
+      pairs->source_row.push_back(index);
+      for (const std::string* response : {&row.chosen, &row.rejected}) {
+        std::vector<std::int32_t> ids = tokenizer_.encode(*response);
+        ids.push_back(tokenizer_.eos());
+        pairs->tokens.insert(pairs->tokens.end(), ids.begin(), ids.end());
+        batch->group.push_back(static_cast<std::int32_t>(pairs->prompts.rows()) - 1);
+        batch->offsets.push_back(static_cast<std::int64_t>(pairs->tokens.size()));
+        batch->mask.insert(batch->mask.end(), ids.size(), 1);
+        batch->finish.push_back(static_cast<std::uint8_t>(FinishReason::stop));
+      }
+    });
+    pairs->batch = std::move(batch);
+    TaskResult result;
+    result.outputs = {std::move(pairs), std::move(cursor)};
+    return result;
+  }
+
+ private:
+  RowReader reader_;
+  Tokenizer tokenizer_;
+};
+
 }  // namespace
 
 std::unique_ptr<Node> make_take_node(const Plan& plan, NodeId node) {
@@ -123,6 +173,10 @@ std::unique_ptr<Node> make_take_node(const Plan& plan, NodeId node) {
 
 std::unique_ptr<Node> make_take_examples_node(const Plan& plan, NodeId node) {
   return std::make_unique<TakeExamplesNode>(plan, plan.nodes[node.index()]);
+}
+
+std::unique_ptr<Node> make_take_pairs_node(const Plan& plan, NodeId node) {
+  return std::make_unique<TakePairsNode>(plan, plan.nodes[node.index()]);
 }
 
 }  // namespace rlflow

@@ -10,7 +10,8 @@ namespace rlflow {
 
 // Both carry a Cursor from step to step and keep nothing else. A row that cannot be tokenised fails the task, naming
 // data set and row.
-std::unique_ptr<Node> make_take_node(const Plan& plan, NodeId node);           // outputs Prompts, Cursor
-std::unique_ptr<Node> make_take_examples_node(const Plan& plan, NodeId node);  // outputs Examples, Cursor
+std::unique_ptr<Node> make_take_node(const Plan& plan, NodeId node);  // outputs Prompts, Cursor
+std::unique_ptr<Node> make_take_examples_node(const Plan& plan, NodeId node);
+std::unique_ptr<Node> make_take_pairs_node(const Plan& plan, NodeId node);  // outputs Examples, Cursor
 
 }  // namespace rlflow

@@ -7,6 +7,7 @@
 #include "nodes/model/passes.h"
 #include "nodes/model_access.h"
 #include "nodes/payload_cast.h"
+#include "nodes/plan_access.h"
 #include "nodes/policy_objective.h"
 #include "nodes/token_weights.h"
 #include "nodes/update_loop.h"
@@ -91,13 +92,6 @@ struct Gap {
     tokens += other.tokens;
   }
 };
-
-// max_new of the rollout that made the trajectory.
-std::int64_t max_new_of(const Plan& plan, const PlanNode& node) {
-  const PlanInput& traj = node.inputs.at(1);
-  RLFLOW_CHECK(traj.node.valid(), "an update without a trajectory");
-  return int_at(plan.nodes[traj.node.index()].settings, "max_new");
-}
 
 class UpdatePolicyNode final : public Node {
  public:

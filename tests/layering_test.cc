@@ -35,7 +35,7 @@ const std::vector<Layer> kLayers = {
     {"nodes/data/", {"nodes/format/", "runtime/contract/"}},
     {"nodes/reward/", {"nodes/format/", "runtime/contract/"}},
     {"nodes/", {"runtime/contract/"}},
-    {"compiler/", {"runtime/contract/"}},
+    {"compiler/", {"nodes/format/", "runtime/contract/"}},
     {"viz/", {"compiler/pipeline.h", "compiler/place.h", "runtime/contract/"}},
     {"cli/", {"compiler/", "nodes/", "runtime/", "viz/"}},
 };
@@ -48,6 +48,7 @@ struct ThirdParty {
 
 const std::vector<ThirdParty> kThirdParty = {
     {"(antlr4|RlFlow(Lexer|Parser|BaseVisitor|Visitor)).*", {"compiler/parse.cc"}},
+    {"toml\\+\\+/.*", {"compiler/override_file.cc"}},
     {"sqlite3\\.h", {"runtime/store/database.cc"}},
     {"(tbb|oneapi)/.*", {"runtime/engine/tbb_graph.cc", "runtime/engine/device_groups.cc"}},
     {"openssl/.*", {"runtime/contract/digest.cc"}},

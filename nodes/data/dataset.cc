@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "nodes/data/addition.h"
+#include "nodes/data/jsonl.h"
 
 namespace rlflow {
 namespace {
@@ -23,8 +24,9 @@ std::unique_ptr<Dataset> open_addition(const PlanData& data) {
 
 }  // namespace
 
-std::unique_ptr<Dataset> open_dataset(const PlanData& data, const std::filesystem::path&) {
+std::unique_ptr<Dataset> open_dataset(const PlanData& data, const std::filesystem::path& root) {
   if (data.source == "builtin" && data.argument == "addition") return open_addition(data);
+  if (data.source == "jsonl") return open_jsonl(data, root);
   throw std::runtime_error("data `" + data.name + "`: this build has no reader for " + data.source + "(\"" +
                            data.argument + "\")");
 }

@@ -13,8 +13,9 @@ namespace rlflow {
 
 struct DataRow {
   std::string prompt;
-  std::string answer;    // what a judge compares with; empty where the data has none
-  std::string response;  // what an example imitates; empty where the data has none
+  std::string answer;            // what a judge compares with; empty where the data has none
+  std::string response;          // what an example imitates; empty where the data has none
+  std::string chosen, rejected;  // of a pair; empty where the data has none
 };
 
 // Immutable: any number of threads may read it. Row i is always the same row.

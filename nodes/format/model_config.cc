@@ -63,7 +63,9 @@ void check_architecture(const Json& root) {
     throw FormatError("config.json: model_type is " + (type ? type->dump().substr(0, 80) : "missing") +
                       ", only \"llama\" is supported");
   }
-  must_be(root, "architectures", Json::array({"LlamaForCausalLM"}));
+  const Json* architectures = find(root, "architectures");
+  const Json scored = Json::array({"LlamaForSequenceClassification"});
+  if (architectures && *architectures != scored) must_be(root, "architectures", Json::array({"LlamaForCausalLM"}));
   must_be(root, "hidden_act", "silu");
   must_be(root, "attention_bias", false);
   must_be(root, "mlp_bias", false);

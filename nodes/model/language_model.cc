@@ -1,4 +1,4 @@
-// A causal language model in memory: parameters, optimizer state, and where it came from.
+// A transformer with its head in memory: parameters, optimizer state, and where it came from.
 #include "nodes/model/language_model.h"
 
 #include <algorithm>
@@ -63,13 +63,13 @@ std::filesystem::path weights_file(const std::filesystem::path& folder) {
 }
 
 // Tensors beside the model's own would be silently dropped, so they are refused; what a tied model repeats and the
-// position tables of old files carry no information.
+// position tables of old files carry no information, and a critic takes the place of the base's vocabulary head.
 void check_no_others(const SafetensorsFile& file, const ParameterLayout& layout, const ModelConfig& config) {
   for (const TensorView& tensor : file.tensors()) {
     const bool known = std::any_of(layout.slots.begin(), layout.slots.end(),
                                    [&](const ParameterSlot& slot) { return slot.name == tensor.name; });
-    const bool repeated = config.tie_word_embeddings && tensor.name == "lm_head.weight";
-    if (!known && !repeated && !tensor.name.ends_with("rotary_emb.inv_freq")) {
+    const bool replaced = tensor.name == "lm_head.weight" && (config.tie_word_embeddings || layout.kind != Head::lm);
+    if (!known && !replaced && !tensor.name.ends_with("rotary_emb.inv_freq")) {
       throw FormatError(file.what() + ": tensor \"" + tensor.name + "\" does not belong to this model");
     }
   }
@@ -77,9 +77,9 @@ void check_no_others(const SafetensorsFile& file, const ParameterLayout& layout,
 
 }  // namespace
 
-LanguageModel::LanguageModel(std::filesystem::path folder, ModelConfig config, std::int32_t threads)
+LanguageModel::LanguageModel(std::filesystem::path folder, ModelConfig config, std::int32_t threads, Head head)
     : config_(std::make_shared<const ModelConfig>(std::move(config))),
-      layout_(std::make_shared<const ParameterLayout>(*config_)),
+      layout_(std::make_shared<const ParameterLayout>(*config_, head)),
       rotary_(std::make_shared<const RotaryTable>(*config_)),
       folder_(std::move(folder)),
       threads_(threads),
@@ -96,24 +96,29 @@ LanguageModel::LanguageModel(const LanguageModel& model, at::Tensor parameters)
   panels_.refresh(floats(parameters_), threads_);
 }
 
-std::unique_ptr<LanguageModel> LanguageModel::load_folder(const std::filesystem::path& folder, std::int32_t threads) {
+std::unique_ptr<LanguageModel> LanguageModel::load_folder(const std::filesystem::path& folder, std::int32_t threads,
+                                                          Head head) {
   ModelConfig config = read_model_config(folder);
   const std::filesystem::path path = weights_file(folder);
   const MappedFile bytes(path);
   const SafetensorsFile file(bytes.bytes(), path.string());
-  const ParameterLayout layout(config);
-  check_slots(file, layout, "", true);
+  const ParameterLayout layout(config, head);
+  const bool new_head = head == Head::value && file.find(kScoreWeight) == nullptr;
+  const auto stored = std::span(layout.slots).first(layout.slots.size() - (new_head ? 1 : 0));
+  check_slots(file, stored, "", true);
   check_no_others(file, layout, config);
-  std::unique_ptr<LanguageModel> model(new LanguageModel(folder, std::move(config), threads));
+  std::unique_ptr<LanguageModel> model(new LanguageModel(folder, std::move(config), threads, head));
   model->parameters_ = make_floats(layout.size);
-  copy_slots(file, layout, "", floats(model->parameters_));
+  copy_slots(file, stored, "", floats(model->parameters_));
+  if (new_head)
+    std::fill_n(floats(model->parameters_) + layout.head, layout.head_rows * model->config().hidden_size, 0.0f);
   model->panels_.refresh(model->parameters(), threads);
   return model;
 }
 
 std::unique_ptr<LanguageModel> LanguageModel::draw(const std::filesystem::path& folder, std::uint64_t seed,
-                                                   std::int32_t threads) {
-  std::unique_ptr<LanguageModel> model(new LanguageModel(folder, read_model_config(folder), threads));
+                                                   std::int32_t threads, Head head) {
+  std::unique_ptr<LanguageModel> model(new LanguageModel(folder, read_model_config(folder), threads, head));
   model->parameters_ = make_floats(model->layout_->size);
   initialise(*model->layout_, model->config_->initializer_range, seed, floats(model->parameters_));
   model->panels_.refresh(model->parameters(), threads);
@@ -166,22 +171,22 @@ void LanguageModel::save(std::string_view part, ByteSink& sink) const {
 void LanguageModel::load(std::string_view part, std::span<const std::byte> bytes) {
   const SafetensorsFile file(bytes, "checkpoint part \"" + std::string(part) + "\"");
   if (part == kParametersPart) {
-    check_slots(file, *layout_, "", false);
+    check_slots(file, layout_->slots, "", false);
     check_no_others(file, *layout_, *config_);
-    copy_slots(file, *layout_, "", floats(parameters_));
+    copy_slots(file, layout_->slots, "", floats(parameters_));
     panels_.refresh(parameters(), threads_);
     return;
   }
   RLFLOW_CHECK(part == kOptimizerPart && optimizer_, std::string(part));
-  check_slots(file, *layout_, kMoment1, false);
-  check_slots(file, *layout_, kMoment2, false);
+  check_slots(file, layout_->slots, kMoment1, false);
+  check_slots(file, layout_->slots, kMoment2, false);
   const std::string& text = file.metadata_at(kSteps);
   if (text.empty() || text.size() > 18 ||
       !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; })) {
     throw FormatError(file.what() + ": its step count \"" + text + "\" is not a whole number");
   }
-  copy_slots(file, *layout_, kMoment1, optimizer_->moment1());
-  copy_slots(file, *layout_, kMoment2, optimizer_->moment2());
+  copy_slots(file, layout_->slots, kMoment1, optimizer_->moment1());
+  copy_slots(file, layout_->slots, kMoment2, optimizer_->moment2());
   optimizer_->set_steps(std::stoll(text));
 }
 
@@ -193,10 +198,15 @@ std::unique_ptr<ModelInstance> LanguageModel::copy_for_replica(std::string_view 
   return std::unique_ptr<ModelInstance>(new LanguageModel(*this, std::move(copy)));
 }
 
-// The configuration of the source folder, whose dtype may not be that of the exported weights.
+// The configuration of the source folder, whose dtype and head may not be those of the exported weights.
 std::string LanguageModel::exported_config() const {
   nlohmann::json config = parse_json(config_->json, "config.json");
-  bool changed = false;
+  bool changed = layout_->kind != Head::lm;
+  if (changed) {
+    config["architectures"] = {"LlamaForSequenceClassification"};
+    config["id2label"] = {{"0", "LABEL_0"}};
+    config["label2id"] = {{"LABEL_0", 0}};
+  }
   for (const char* key : {"torch_dtype", "dtype"}) {
     if (!config.contains(key) || config[key] == "float32") continue;
     config[key] = "float32";

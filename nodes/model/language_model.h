@@ -1,4 +1,4 @@
-// A causal language model in memory: parameters, optimizer state, and where it came from.
+// A transformer with its head in memory: parameters, optimizer state, and where it came from.
 #pragma once
 
 #include <filesystem>
@@ -19,11 +19,13 @@ namespace rlflow {
 class LanguageModel final : public ModelInstance {
  public:
   // Reads `folder` (Hugging Face layout: config.json, model.safetensors). Everything is checked before memory for
-  // the parameters is taken. Throws FormatError. `threads` are those of the model's group.
-  static std::unique_ptr<LanguageModel> load_folder(const std::filesystem::path& folder, std::int32_t threads);
+  // the parameters is taken. Throws FormatError. `threads` are those of the model's group. A value head that the
+  // folder does not have starts as 0, so that every value is 0; a reward head must be there.
+  static std::unique_ptr<LanguageModel> load_folder(const std::filesystem::path& folder, std::int32_t threads,
+                                                    Head head = Head::lm);
   // Shape and tokenizer of `folder`, weights drawn with `seed`.
   static std::unique_ptr<LanguageModel> draw(const std::filesystem::path& folder, std::uint64_t seed,
-                                             std::int32_t threads);
+                                             std::int32_t threads, Head head = Head::lm);
   // Makes it trainable; called once, before the first update.
   void attach_optimizer(const AdamWSettings& settings);
 
@@ -47,7 +49,7 @@ class LanguageModel final : public ModelInstance {
   const AdamW* optimizer() const { return optimizer_ ? &*optimizer_ : nullptr; }
 
  private:
-  LanguageModel(std::filesystem::path folder, ModelConfig config, std::int32_t threads);
+  LanguageModel(std::filesystem::path folder, ModelConfig config, std::int32_t threads, Head head);
   LanguageModel(const LanguageModel& model, at::Tensor parameters);
   std::string exported_config() const;
 

@@ -44,7 +44,7 @@ void pack(const float* source, std::int64_t rows, std::int64_t columns, float* p
 
 }  // namespace
 
-ParameterLayout::ParameterLayout(const ModelConfig& config) {
+ParameterLayout::ParameterLayout(const ModelConfig& config, Head head_kind) : kind(head_kind) {
   LayoutBuilder add(*this);
   const std::int64_t hidden = config.hidden_size;
   embedding = add.matrix("model.embed_tokens.weight", config.vocab_size, hidden);
@@ -63,7 +63,12 @@ ParameterLayout::ParameterLayout(const ModelConfig& config) {
     layers.push_back(at);
   }
   final_norm = add.norm("model.norm.weight", hidden);
-  head = config.tie_word_embeddings ? embedding : add.matrix("lm_head.weight", config.vocab_size, hidden);
+  head_rows = kind == Head::lm ? config.vocab_size : 1;
+  if (kind == Head::lm) {
+    head = config.tie_word_embeddings ? embedding : add.matrix("lm_head.weight", head_rows, hidden);
+  } else {
+    head = add.matrix(kScoreWeight, head_rows, hidden);
+  }
 }
 
 at::Tensor make_floats(std::int64_t count) { return at::empty({count}, at::kFloat); }
@@ -102,7 +107,7 @@ ForwardPanels::ForwardPanels(const ModelConfig& config, const ParameterLayout& l
     layer.down = matrix(at.down, config.hidden_size, config.intermediate_size);
     layers_.push_back(layer);
   }
-  head_ = matrix(layout.head, config.vocab_size, config.hidden_size);
+  head_ = matrix(layout.head, layout.head_rows, config.hidden_size);
   storage_ = make_floats(total);
 }
 

@@ -8,8 +8,12 @@
 #include <vector>
 
 #include "nodes/format/model_config.h"
+#include "runtime/contract/plan.h"
 
 namespace rlflow {
+
+// The head of critics and reward models, as transformers names it.
+inline constexpr const char* kScoreWeight = "score.weight";
 
 enum class ParameterRole { matrix, norm };
 
@@ -27,13 +31,16 @@ struct LayerOffsets {
   std::int64_t attention_norm, query_key_value, output, mlp_norm, gate_up, down;
 };
 
+// A value or reward head is one row, score.weight [1, hidden], in the place of the vocabulary's; it stands last.
 struct ParameterLayout {
-  explicit ParameterLayout(const ModelConfig& config);
+  explicit ParameterLayout(const ModelConfig& config, Head head = Head::lm);
 
   std::vector<ParameterSlot> slots;  // by offset, without gaps
   std::vector<LayerOffsets> layers;
   std::int64_t embedding = 0, final_norm = 0;
+  Head kind = Head::lm;
   std::int64_t head = 0;  // equals `embedding` where the two are tied
+  std::int64_t head_rows = 0;
   std::int64_t size = 0;  // floats
 };
 

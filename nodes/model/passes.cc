@@ -16,7 +16,7 @@ std::int64_t gradient_lanes(std::int64_t parameters) {
   constexpr std::int64_t kMuch = 16 << 20;  // floats
   return parameters <= kMuch ? 4 : 2;
 }
-constexpr std::int64_t kLogprobLanes = 4;
+constexpr std::int64_t kReadingLanes = 4;
 
 void check_stop(const PassSettings& settings) {
   if (settings.stop.stop_requested()) throw TaskStopped();
@@ -26,12 +26,12 @@ void check_stop(const PassSettings& settings) {
 
 struct Passes::Lane {
   Activations activations;
-  std::vector<float> logprob, entropy, dlogprob, dentropy;
+  std::vector<float> output, entropy, doutput, dentropy;  // output: log-probabilities or values
   at::Tensor gradient;
   std::int64_t gradient_size = 0;
 
   void reserve_targets(std::size_t count) {
-    for (auto* buffer : {&logprob, &entropy, &dlogprob, &dentropy}) buffer->assign(count, 0.0f);
+    for (auto* buffer : {&output, &entropy, &doutput, &dentropy}) buffer->assign(count, 0.0f);
   }
   void clear_gradient(std::int64_t size) {
     if (gradient_size != size) {
@@ -49,27 +49,44 @@ void Passes::reserve(std::size_t lanes) {
   while (lanes_.size() < lanes) lanes_.push_back(std::make_unique<Lane>());
 }
 
-void Passes::logprobs(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
-                      std::span<float> logprob) {
-  reserve(kLogprobLanes);
-  run_lanes(kLogprobLanes, settings.threads, [&](std::int64_t l) {
+// read_chunk(chunk, lane) leaves a number for each target in lane.output.
+template <class Read>
+void Passes::read(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
+                  std::span<float> out, const Read& read_chunk) {
+  reserve(kReadingLanes);
+  run_lanes(kReadingLanes, settings.threads, [&](std::int64_t l) {
     Lane& lane = *lanes_[static_cast<std::size_t>(l)];
-    for (auto c = static_cast<std::size_t>(l); c < chunks.size(); c += kLogprobLanes) {
+    for (auto c = static_cast<std::size_t>(l); c < chunks.size(); c += kReadingLanes) {
       check_stop(settings);
       const Chunk& chunk = chunks[c];
       lane.reserve_targets(chunk.targets.size());
       forward(model, chunk.rows, lane.activations);
-      target_logprobs(model, chunk.targets, lane.activations, settings.inverse_temperature, lane.logprob.data(),
-                      nullptr);
-      for (std::size_t i = 0; i < chunk.index.size(); ++i) {
-        logprob[static_cast<std::size_t>(chunk.index[i])] = lane.logprob[i];
-      }
+      read_chunk(chunk, lane);
+      for (std::size_t i = 0; i < chunk.index.size(); ++i)
+        out[static_cast<std::size_t>(chunk.index[i])] = lane.output[i];
     }
   });
 }
 
-const float* Passes::gradient(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
-                              const std::function<void(const ChunkLoss&)>& loss) {
+void Passes::logprobs(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
+                      std::span<float> logprob) {
+  read(model, chunks, settings, logprob, [&](const Chunk& chunk, Lane& lane) {
+    target_logprobs(model, chunk.targets, lane.activations, settings.inverse_temperature, lane.output.data(), nullptr);
+  });
+}
+
+void Passes::values(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
+                    std::span<float> value) {
+  read(model, chunks, settings, value, [&](const Chunk& chunk, Lane& lane) {
+    target_values(model, chunk.targets, lane.activations, lane.output.data());
+  });
+}
+
+// train_chunk(c, chunk, lane) goes from the chunk's activations to the gradient of its output in them, and adds the
+// head's part to lane.gradient.
+template <class Train>
+const float* Passes::train(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
+                           const Train& train_chunk) {
   const std::int64_t size = model.layout.size, lanes = gradient_lanes(size);
   reserve(static_cast<std::size_t>(lanes));
   run_lanes(lanes, settings.threads, [&](std::int64_t l) {
@@ -80,11 +97,7 @@ const float* Passes::gradient(const TransformerView& model, std::span<const Chun
       const Chunk& chunk = chunks[c];
       lane.reserve_targets(chunk.targets.size());
       forward(model, chunk.rows, lane.activations);
-      target_logprobs(model, chunk.targets, lane.activations, settings.inverse_temperature, lane.logprob.data(),
-                      lane.entropy.data());
-      loss({c, lane.logprob, lane.entropy, lane.dlogprob, lane.dentropy});
-      target_logprobs_backward(model, chunk.targets, chunk.rows.size(), lane.activations, settings.inverse_temperature,
-                               lane.dlogprob.data(), lane.dentropy.data(), floats(lane.gradient));
+      train_chunk(c, chunk, lane);
       backward(model, chunk.rows, lane.activations, floats(lane.gradient));
     }
   });
@@ -93,6 +106,27 @@ const float* Passes::gradient(const TransformerView& model, std::span<const Chun
     cpu::kernels().add(floats(lanes_[static_cast<std::size_t>(l)]->gradient), size, total);
   }
   return total;
+}
+
+const float* Passes::gradient(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
+                              const std::function<void(const ChunkLoss&)>& loss) {
+  return train(model, chunks, settings, [&](std::size_t c, const Chunk& chunk, Lane& lane) {
+    target_logprobs(model, chunk.targets, lane.activations, settings.inverse_temperature, lane.output.data(),
+                    lane.entropy.data());
+    loss({c, lane.output, lane.entropy, lane.doutput, lane.dentropy});
+    target_logprobs_backward(model, chunk.targets, chunk.rows.size(), lane.activations, settings.inverse_temperature,
+                             lane.doutput.data(), lane.dentropy.data(), floats(lane.gradient));
+  });
+}
+
+const float* Passes::value_gradient(const TransformerView& model, std::span<const Chunk> chunks,
+                                    const PassSettings& settings, const std::function<void(const ChunkValues&)>& loss) {
+  return train(model, chunks, settings, [&](std::size_t c, const Chunk& chunk, Lane& lane) {
+    target_values(model, chunk.targets, lane.activations, lane.output.data());
+    loss({c, lane.output, lane.doutput});
+    target_values_backward(model, chunk.targets, chunk.rows.size(), lane.activations, lane.doutput.data(),
+                           floats(lane.gradient));
+  });
 }
 
 }  // namespace rlflow

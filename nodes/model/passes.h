@@ -29,6 +29,13 @@ struct ChunkLoss {
   std::span<float> dlogprob, dentropy;
 };
 
+// The same of a model with a value head.
+struct ChunkValues {
+  std::size_t chunk;
+  std::span<const float> value;
+  std::span<float> dvalue;
+};
+
 // Buffers of both kinds of pass, used again from call to call; one caller at a time.
 class Passes {
  public:
@@ -41,14 +48,26 @@ class Passes {
   void logprobs(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
                 std::span<float> logprob);
 
+  // value[index] of every target, for a model with a value head.
+  void values(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
+              std::span<float> value);
+
   // The gradient of Σ_chunks loss, laid out as the parameters; valid until the next call. `loss` is called once a
   // chunk, from several threads. The gradient depends on the chunks and their order, not on `threads`.
   const float* gradient(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
                         const std::function<void(const ChunkLoss&)>& loss);
+  const float* value_gradient(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
+                              const std::function<void(const ChunkValues&)>& loss);
 
  private:
   struct Lane;
   void reserve(std::size_t lanes);
+  template <class Read>
+  void read(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
+            std::span<float> out, const Read& read_chunk);
+  template <class Train>
+  const float* train(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
+                     const Train& train_chunk);
   std::vector<std::unique_ptr<Lane>> lanes_;
 };
 

@@ -41,8 +41,9 @@ std::vector<TensorView> slot_views(const ParameterLayout& layout, const float* v
   return views;
 }
 
-void check_slots(const SafetensorsFile& file, const ParameterLayout& layout, const std::string& prefix, bool convert) {
-  for (const ParameterSlot& slot : layout.slots) {
+void check_slots(const SafetensorsFile& file, std::span<const ParameterSlot> slots, const std::string& prefix,
+                 bool convert) {
+  for (const ParameterSlot& slot : slots) {
     const TensorView& tensor = file.at(prefix + slot.name);
     const std::vector<std::uint64_t> shape(slot.shape.begin(), slot.shape.end());
     const std::string place =
@@ -58,8 +59,9 @@ void check_slots(const SafetensorsFile& file, const ParameterLayout& layout, con
   }
 }
 
-void copy_slots(const SafetensorsFile& file, const ParameterLayout& layout, const std::string& prefix, float* values) {
-  for (const ParameterSlot& slot : layout.slots) {
+void copy_slots(const SafetensorsFile& file, std::span<const ParameterSlot> slots, const std::string& prefix,
+                float* values) {
+  for (const ParameterSlot& slot : slots) {
     const TensorView& tensor = file.at(prefix + slot.name);
     float* target = values + slot.offset;
     if (tensor.type == TensorType::bf16) {

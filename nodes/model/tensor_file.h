@@ -13,11 +13,13 @@ namespace rlflow {
 // A view of every slot of `values` under `prefix` + its name.
 std::vector<TensorView> slot_views(const ParameterLayout& layout, const float* values, const std::string& prefix);
 
-// Checks that `file` holds, under `prefix`, a tensor of the right shape for every slot, of type f32 (or bf16 or f16
-// where `convert`). Throws FormatError naming tensor and offset.
-void check_slots(const SafetensorsFile& file, const ParameterLayout& layout, const std::string& prefix, bool convert);
+// Checks that `file` holds, under `prefix`, a tensor of the right shape for each of `slots`, of type f32 (or bf16 or
+// f16 where `convert`). Throws FormatError naming tensor and offset.
+void check_slots(const SafetensorsFile& file, std::span<const ParameterSlot> slots, const std::string& prefix,
+                 bool convert);
 
 // Copies the checked tensors into `values`, widening bf16 and f16.
-void copy_slots(const SafetensorsFile& file, const ParameterLayout& layout, const std::string& prefix, float* values);
+void copy_slots(const SafetensorsFile& file, std::span<const ParameterSlot> slots, const std::string& prefix,
+                float* values);
 
 }  // namespace rlflow

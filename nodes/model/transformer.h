@@ -72,7 +72,15 @@ void target_logprobs_backward(const TransformerView& model, std::span<const Targ
                               const Activations& activations, float inverse_temperature, const float* dlogprob,
                               const float* dentropy, float* gradient);
 
-// logits f32[count, vocab_size] of hidden states f32[count, hidden] (before the final norm); `normed` is scratch of
+// Value of each target's row under a value head: what is expected before its token is known.
+void target_values(const TransformerView& model, std::span<const Target> targets, const Activations& activations,
+                   float* value);
+
+// As target_logprobs_backward, for values.
+void target_values_backward(const TransformerView& model, std::span<const Target> targets, std::int64_t rows,
+                            const Activations& activations, const float* dvalue, float* gradient);
+
+// logits f32[count, head_rows] of hidden states f32[count, hidden] (before the final norm); `normed` is scratch of
 // the same shape.
 void logits(const TransformerView& model, const float* hidden, std::int64_t count, float* normed, float* scales,
             float* out);

@@ -29,7 +29,6 @@ NodeSignature over_tokens() {
   signature.arguments = {edge("r", Kind::reward, {"B", "T"}, "rewards; one of a response goes to its last token")};
   signature.outputs = {output("adv", Kind::adv, {"B", "T"})};
   signature.settings = {word("estimator", {"reinforce_pp"}, "how rewards are shared out"), gamma()};
-  signature.runs = false;
   return signature;
 }
 
@@ -44,7 +43,6 @@ NodeSignature with_values() {
       with_default(real("lambda", between(0, 1), "0: one step ahead, 1: the whole rest"), 0.95),
       flag("whiten", "mean 0 and variance 1 over the batch"),
   };
-  signature.runs = false;
   return signature;
 }
 

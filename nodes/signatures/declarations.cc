@@ -63,7 +63,7 @@ std::vector<SettingSpec> model_settings() {
   return {
       flag("trainable", "updates may change it"),
       not_executable(with_default(word("head", {"lm", "value", "reward"}, "what the last layer gives"), "lm"),
-                     {"value", "reward"}),
+                     {"reward"}),
       not_executable(with_default(word("dtype", {"f32", "bf16"}, "of parameters and activations"), "f32"), {"bf16"}),
       with_default(word("master", {"f32"}, "dtype of the weights that the optimizer moves"), "f32"),
       not_executable(outside_meaning(

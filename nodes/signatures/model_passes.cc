@@ -19,13 +19,21 @@ NodeSignature logprob() {
   return signature;
 }
 
+NodeSignature logprob_of_pairs() {
+  NodeSignature signature = node("logprob/pairs", "log-probability of each token of both responses of each pair");
+  signature.arguments = {with_head(argument("model", ArgumentRole::model, "the model that reads"), {"lm"}),
+                         edge("pairs", Kind::pairs, {"P"}, "the pairs")};
+  signature.outputs = {output("logp", Kind::logp, {"P", "T"})};
+  signature.settings = {micro()};
+  return signature;
+}
+
 NodeSignature value() {
   NodeSignature signature = node("value", "value of each response token under a critic");
   signature.arguments = {with_head(argument("critic", ArgumentRole::model, "the critic"), {"value"}),
                          edge("traj", Kind::traj, {"B", "T"}, "the responses")};
   signature.outputs = {output("value", Kind::value, {"B", "T"})};
   signature.settings = {micro()};
-  signature.runs = false;
   return signature;
 }
 
@@ -37,7 +45,6 @@ NodeSignature kl_penalty() {
                          named(edge("coef", Kind::scalar, {}, "weight of the penalty"))};
   signature.outputs = {output("reward", Kind::reward, {"B", "T"}), output("kl", Kind::scalar, {})};
   signature.settings = {with_default(word("kind", {"k1", "abs", "k2", "k3"}, "estimator of the KL"), "k1")};
-  signature.runs = false;
   return signature;
 }
 
@@ -48,12 +55,13 @@ NodeSignature adapt_kl() {
   signature.outputs = {output("coef", Kind::scalar, {})};
   signature.settings = {real("target", above(0), "the KL wanted, nats a token"),
                         integer("horizon", at_least(1), "responses over which it is corrected")};
-  signature.runs = false;
   return signature;
 }
 
 }  // namespace
 
-std::vector<NodeSignature> model_pass_nodes() { return {logprob(), value(), kl_penalty(), adapt_kl()}; }
+std::vector<NodeSignature> model_pass_nodes() {
+  return {logprob(), logprob_of_pairs(), value(), kl_penalty(), adapt_kl()};
+}
 
 }  // namespace rlflow::signatures

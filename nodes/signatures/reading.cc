@@ -27,7 +27,6 @@ std::vector<NodeSignature> reading_nodes() {
                                      "takes the next prompts with their responses, to imitate");
   NodeSignature pairs = take_node("take_pairs", output("pairs", Kind::pairs, {"P"}),
                                   "takes the next prompts with a chosen and a rejected response");
-  pairs.runs = false;
   return {prompts, examples, pairs};
 }
 

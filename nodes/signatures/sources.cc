@@ -52,16 +52,24 @@ SourceSignature jsonl() {
            optional(text("chosen", "field of the better response of a pair")),
            optional(text("rejected", "field of the worse response of a pair")),
            optional(setting("max_prompt", SettingType::tokens, at_least(1), "longest prompt")),
-           with_default(word("overlong", {"error", "drop", "truncate"}, "what happens to a longer prompt"), "error"),
-           with_default(word("malformed", {"strict", "skip"}, "what happens to a line that cannot be read"), "strict"),
-           with_default(word("template", {"none", "auto"}, "chat template around the prompt"), "none"),
-           optional(text("system", "system message of the template")),
+           not_executable(
+               with_default(word("overlong", {"error", "drop", "truncate"}, "what happens to a longer prompt"),
+                            "error"),
+               {"drop", "truncate"}),
+           not_executable(
+               with_default(word("malformed", {"strict", "skip"}, "what happens to a line that cannot be read"),
+                            "strict"),
+               {"skip"}),
+           not_executable(with_default(word("template", {"none", "auto"}, "chat template around the prompt"), "none"),
+                          {"auto"}),
+           not_executable(optional(text("system", "system message of the template"))),
        }) {
     settings.push_back(std::move(spec));
   }
   SourceSignature signature = source("jsonl", "", std::move(settings), "a file with one JSON object a line");
   signature.kinds = {Kind::prompts, Kind::examples, Kind::pairs};
-  return planned(signature);
+  signature.fields = {{Kind::examples, {"response"}}, {Kind::pairs, {"chosen", "rejected"}}};
+  return signature;
 }
 
 SourceSignature exec() {

@@ -93,7 +93,6 @@ NodeSignature update_critic() {
       joined({with_default(word("loss", {"value"}, "the critic's loss"), "value"),
               with_default(real("clip", above(0), "how far a value may move from its old one"), 0.2), aggregate(true)},
              cutting());
-  signature.runs = false;
   return signature;
 }
 
@@ -112,13 +111,12 @@ NodeSignature update_pairs() {
   signature.arguments = {
       argument("model", ArgumentRole::trainable, "the model"),
       edge("pairs", Kind::pairs, {"P"}, "prompts with a chosen and a rejected response"),
-      optional(named(argument("ref", ArgumentRole::model, "the reference model (dpo)"))),
+      optional(named(edge("ref", Kind::logp, {"P", "T"}, "log-probabilities of the reference (dpo)"))),
   };
-  signature.settings =
-      joined({word("loss", {"dpo", "reward"}, "dpo for a policy, reward for a reward model"),
-              with_default(real("beta", above(0), "strength of the pull to the reference (dpo)"), 0.1)},
-             cutting());
-  signature.runs = false;
+  signature.settings = joined(
+      {not_executable(word("loss", {"dpo", "reward"}, "dpo for a policy, reward for a reward model"), {"reward"}),
+       with_default(real("beta", above(0), "strength of the pull to the reference (dpo)"), 0.1)},
+      cutting());
   return signature;
 }
 

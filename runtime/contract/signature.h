@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -125,6 +126,7 @@ struct SourceSignature {    // one built-in task generator, reader or reward
   std::string name;         // of a builtin; empty for jsonl and exec
   std::vector<Kind> kinds;  // data: what take nodes can read from it (prompts, examples, pairs)
   std::vector<SettingSpec> settings;
+  std::map<Kind, std::vector<std::string>> fields;  // data: settings without which it holds no such kind
   bool runs = true;
   std::string doc;
 };

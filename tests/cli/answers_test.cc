@@ -94,6 +94,47 @@ TEST_F(Answers, ParamsTellWhoGaveAValue) {
   EXPECT_EQ(origin_of(object, "here.threads"), "2 program");
 }
 
+TEST_F(Answers, ParamsTellTypeRangeAndPlace) {
+  write_file(folder_.path() + "/o.toml", "[traj]\nmax_new = 20\n\n[policy.optim]\nlr = 2e-6\n");
+  json object = json_of(run({"params", "--json", "-f", "o.toml", "-s", "traj.n=6", "p.rlflow"}));
+  EXPECT_EQ(origin_of(object, "traj.max_new"), "20 overrides file");
+  EXPECT_EQ(origin_of(object, "traj.n"), "6 command line");
+  EXPECT_EQ(origin_of(object, "policy.optim.lr"), "2e-06 overrides file");
+  EXPECT_EQ(origin_of(object, "policy.optim.eps"), "1e-08 default");
+  EXPECT_EQ(origin_of(object, "here"), "cpu program");
+  for (const json& param : object.at("params")) {
+    if (param.at("address") != "traj.max_new") continue;
+    EXPECT_EQ(param.at("type"), "int");
+    EXPECT_EQ(param.at("min"), 1);
+    EXPECT_EQ(param.at("file"), "o.toml");
+    EXPECT_EQ(param.at("line"), 2);
+    EXPECT_NE(param.at("doc").get<std::string>(), "");
+  }
+  ProcessResult table = run({"params", "-f", "o.toml", "p.rlflow"});
+  EXPECT_NE(table.out.find("o.toml:2"), std::string::npos) << table.out;
+}
+
+// Every address that params lists can be given, as it is printed, and means the same.
+TEST_F(Answers, EveryAddressOfParamsIsAnOverride) {
+  json object = json_of(run({"params", "--json", "p.rlflow"}));
+  const std::string meaning = json_of(run({"plan", "--json", "p.rlflow"})).at("meaning");
+  for (const json& param : object.at("params")) {
+    if (param.at("value").is_null()) continue;
+    const std::string change = param.at("address").get<std::string>() + "=" + param.at("value").get<std::string>();
+    ProcessResult result = run({"plan", "--json", "-s", change, "p.rlflow"});
+    ASSERT_EQ(result.exit_code, 0) << change << "\n" << result.err;
+    EXPECT_EQ(json::parse(result.out).at("meaning"), meaning) << change;
+  }
+}
+
+TEST_F(Answers, AMissingFileOfOverridesIsNoAnswer) {
+  for (const char* verb : {"check", "plan", "params", "graph"}) {
+    ProcessResult result = run({verb, "-f", "absent.toml", "p.rlflow"});
+    EXPECT_EQ(result.exit_code, 2) << verb;
+    EXPECT_NE(result.err.find("absent.toml"), std::string::npos) << result.err;
+  }
+}
+
 TEST_F(Answers, AShapeConstantOfTheCommandLineIsNotTheProgramS) {
   json object = json_of(run({"params", "--json", "-s", "traj.n=6", "p.rlflow"}));
   EXPECT_EQ(origin_of(object, "traj.n"), "6 command line");

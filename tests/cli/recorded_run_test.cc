@@ -126,6 +126,19 @@ TEST_F(RecordedRun, ResumeMayNotChangeWhatTheRunMeans) {
   EXPECT_NE(result.err.find("error[R0215]"), std::string::npos) << result.err;
 }
 
+// What a file of overrides said is recorded, so a resume needs the file no longer; and an override of the resume wins
+// over a recorded one of the same address (it was once called "given twice").
+TEST_F(RecordedRun, ResumeSeesWhatAFileOfOverridesSaid) {
+  const std::string file = folder_->path() + "/small.toml";
+  write_file(file, "stop = 1\n[traj]\ntemperature = 0.75\n");
+  ProcessResult first = run({"run", "p.rlflow", "--name", "small", "-f", "small.toml", "-s", "traj.max_new=12"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  fs::remove(file);
+  ProcessResult more = run({"resume", "small", "-s", "stop=2"});
+  EXPECT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_NE(more.out.find("2/2"), std::string::npos) << more.out;
+}
+
 TEST_F(RecordedRun, ASecondRunOfTheSameNameIsRefused) {
   ProcessResult result = run({"run", "p.rlflow", "--name", "one"});
   EXPECT_EQ(result.exit_code, 2) << result.err;

@@ -42,6 +42,26 @@ TEST(RunVerb, ANameWithASlashIsRefused) {
   EXPECT_NE(result.err.find("slash"), std::string::npos) << result.err;
 }
 
+// `rlflow new` promises programs that run: one step of each, with the pairs that dpo asks for.
+TEST(RunVerb, EachNewProgramRuns) {
+  ScratchFolder folder("run-new");
+  write_file(folder.path() + "/rlflow.toml", "");
+  std::filesystem::create_symlink(std::string(RLFLOW_SOURCE_DIR) + "/models", folder.path() + "/models");
+  std::filesystem::create_directory(folder.path() + "/data");
+  write_file(folder.path() + "/data/pairs.jsonl",
+             R"({"prompt": "17+25=", "chosen": "<7+5=12 1+2+1=4>42", "rejected": "32"})"
+             "\n"
+             R"({"prompt": "21+13=", "chosen": "34", "rejected": "33"})"
+             "\n");
+  for (const char* kind : {"grpo", "ppo", "sft", "dpo"}) {
+    const std::string file = std::string(kind) + ".rlflow";
+    ASSERT_EQ(rlflow({"new", kind, "-o", file}, folder.path()).exit_code, 0);
+    ProcessResult result = rlflow({"run", file, "--plain", "-s", "steps=1"}, folder.path());
+    EXPECT_EQ(result.exit_code, 0) << kind << "\n" << result.out << result.err;
+    EXPECT_NE(result.out.find("1 of 1 step"), std::string::npos) << kind << "\n" << result.out;
+  }
+}
+
 // The counterpart of the test that the other verbs map no torch: it would show here if the loader were silent.
 TEST(RunVerb, OpensTheRunLibrary) {
   ScratchFolder folder("run-maps");

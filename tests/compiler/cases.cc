@@ -24,10 +24,11 @@ void read_directive(const std::string& line, int number, const std::string& file
   static const std::regex kExpectation(R"(#! ((?:error|warning)\[\w+\]) (@cmd|@[+-]\d+(?::\d+)?|\S+:\d+): (.*))");
   static const std::regex kLabel(R"(#! label (@cmd|@[+-]\d+:\d+|\S+:\d+:\d+): (.*))");
   static const std::regex kAdvice(R"(#! ((?:note|help|fix safe|fix likely|fix guess): .*))");
-  static const std::regex kStage(R"(#! (mode|gpus|override): (.*))");
+  static const std::regex kStage(R"(#! (mode|gpus|override|overrides): (.*))");
   std::smatch match;
   if (std::regex_match(line, match, kStage)) {
     if (match[1] == "mode") result.request.mode = match[2] == "run" ? CompileMode::run : CompileMode::check;
+    if (match[1] == "overrides") result.request.override_files.push_back(match[2]);
     if (match[1] == "override") result.request.overrides.push_back(match[2]);
     if (match[1] == "gpus") {
       result.has_cluster = true;

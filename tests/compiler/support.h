@@ -40,13 +40,11 @@ inline CompileRequest request_for(const std::string& text, const std::string& ro
   return request;
 }
 
-// The pipelines of the project and the programs of the language reference.
+// The programs in pipelines/, libraries included.
 inline std::vector<fs::path> all_programs() {
   std::vector<fs::path> paths;
-  for (const fs::path& folder : {fs::path(RLFLOW_SOURCE_DIR) / "pipelines", test_folder() / "programs"}) {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-      if (entry.path().extension() == ".rlflow") paths.push_back(entry.path());
-    }
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(fs::path(RLFLOW_SOURCE_DIR) / "pipelines")) {
+    if (entry.path().extension() == ".rlflow") paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());
   return paths;

@@ -11,6 +11,7 @@
 #include "nodes/algo/group_advantage.h"
 #include "nodes/algo/kl.h"
 #include "nodes/algo/masked.h"
+#include "nodes/algo/pair_loss.h"
 #include "nodes/algo/policy_loss.h"
 #include "nodes/algo/token_advantage.h"
 #include "nodes/algo/value_loss.h"
@@ -206,6 +207,19 @@ TEST(ValueLoss, Clipped) {
   const ValueLoss loss = value_loss(fresh, values, returns, 0.5);
   EXPECT_NEAR(masked_mean(loss.loss, mask()).item<float>(), .22102f, 1e-5);
   EXPECT_NEAR(masked_mean(loss.clipped.to(at::kFloat), mask()).item<float>(), .083333f, 1e-6);
+}
+
+// margin 0.1·((−3 + 4) − (−5 + 4.5)) = 0.15, −ln σ(0.15) = 0.620957; equal log-ratios cost ln 2.
+TEST(PairLoss, Dpo) {
+  const at::Tensor chosen = at::tensor({-3.0f, -7.0f}).set_requires_grad(true);
+  const at::Tensor rejected = at::tensor({-5.0f, -9.0f});
+  const PairLoss pair = dpo_loss(chosen, rejected, at::tensor({-4.0f, -6.0f}), at::tensor({-4.5f, -8.0f}), 0.1);
+  EXPECT_NEAR(pair.margin[0].item<double>(), 0.15, 1e-6);
+  EXPECT_NEAR(pair.loss[0].item<double>(), 0.620957, 1e-6);
+  EXPECT_NEAR(pair.loss[1].item<double>(), 0.693147, 1e-6);
+  pair.loss.sum().backward();
+  EXPECT_NEAR(chosen.grad()[0].item<double>(), -0.1 * 0.462570, 1e-6);  // −β·σ(−margin)
+  EXPECT_NEAR(chosen.grad()[1].item<double>(), -0.05, 1e-6);
 }
 
 TEST(Masked, NothingUnderAFalseMaskIsRead) {

@@ -81,6 +81,20 @@ Examples examples() {
   return rows;
 }
 
+Pairs one_pair() {
+  auto batch = std::make_shared<BatchDescriptor>();
+  batch->group = {0, 0};
+  batch->offsets = {0, 2, 3};
+  batch->mask = {1, 1, 1};
+  batch->finish = {0, 0};
+  Pairs pairs;
+  pairs.batch = batch;
+  pairs.prompts.push_row(std::vector<std::int32_t>{1, 3});
+  pairs.tokens = {4, 2, 2};
+  pairs.source_row = {5};
+  return pairs;
+}
+
 void expect_round_trip(const Payload& payload) {
   const std::vector<std::byte> bytes = bytes_of(payload);
   PayloadPtr read = read_batch(payload.kind(), bytes);
@@ -96,6 +110,7 @@ TEST(Batches, EveryPayloadReadsBackItsOwnBytes) {
   expect_round_trip(Numbers(Kind::adv, std::make_shared<BatchDescriptor>(), false, {}));
   expect_round_trip(examples());
   expect_round_trip(rollouts());
+  expect_round_trip(one_pair());
   auto batch = std::make_shared<BatchDescriptor>(three_responses());
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (Kind kind : {Kind::reward, Kind::logp, Kind::value, Kind::adv, Kind::returns}) {
@@ -164,6 +179,23 @@ TEST(Batches, AnotherKindIsRefusedByName) {
               HasSubstr("rlflow.reward/1"));
   EXPECT_THAT(refusal(Kind::cursor, bytes_of(Scalar(1))), HasSubstr("rlflow.scalar/1"));
   EXPECT_THAT(refusal(Kind::pairs, bytes_of(two_prompts())), HasSubstr("rlflow.pairs/1"));
+}
+
+TEST(Batches, PairsThatAreNoneAreRefused) {
+  const auto damaged = [](const std::function<void(BatchDescriptor&)>& damage) {
+    Pairs pairs = one_pair();
+    auto batch = std::make_shared<BatchDescriptor>(*pairs.batch);
+    damage(*batch);
+    pairs.batch = batch;
+    return refusal(Kind::pairs, bytes_of(pairs));
+  };
+  EXPECT_THAT(damaged([](BatchDescriptor& batch) { batch.group = {0, 1}; }), HasSubstr("is not of its pair"));
+  EXPECT_THAT(damaged([](BatchDescriptor& batch) {
+                batch.group = {0};
+                batch.finish = {0};
+                batch.offsets = {0, 3};
+              }),
+              HasSubstr("1 responses for 1 pairs"));
 }
 
 TEST(Batches, EveryTruncationIsRefused) {

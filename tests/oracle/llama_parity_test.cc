@@ -110,6 +110,28 @@ void write_observed(LanguageModel& model, const std::vector<std::int32_t>& token
   write_safetensors(sink, std::move(views), {});
 }
 
+// Values of one sequence and the gradient of their squared distance from 0.7.
+void write_observed_values(const LanguageModel& model, const std::vector<std::int32_t>& tokens,
+                           const std::filesystem::path& file) {
+  const std::vector<std::int64_t> offsets{0, static_cast<std::int64_t>(tokens.size())}, all{0};
+  std::vector<std::uint8_t> mask(tokens.size(), 1);
+  const std::vector<Chunk> chunks = pack_examples({tokens, offsets}, mask, all, 1000);
+  std::vector<float> value;
+  Passes passes;
+  const float* gradient = passes.value_gradient(model.view(), chunks, {1.0f, 1, {}}, [&](const ChunkValues& chunk) {
+    value.assign(chunk.value.begin(), chunk.value.end());
+    for (std::size_t i = 0; i < value.size(); ++i)
+      chunk.dvalue[i] = (value[i] - 0.7f) / static_cast<float>(value.size());
+  });
+  std::vector<TensorView> views = slot_views(model.layout(), gradient, "gradient.");
+  views.push_back(vector_view("tokens", tokens));
+  views.push_back(vector_view("value", value));
+  FileSink sink(file);
+  write_safetensors(sink, std::move(views), {});
+}
+
+const std::vector<std::int32_t> kSequence = {1, 6, 7, 10, 13, 8, 11, 9, 16, 17, 10, 13, 9, 16, 4, 6, 19, 18, 12, 2};
+
 void expect_parity(const std::string& name, const Json& changes) {
   const char* python = std::getenv("RLFLOW_ORACLE_PYTHON");
   if (!python) GTEST_SKIP() << "RLFLOW_ORACLE_PYTHON is not set: nothing to compare with";
@@ -120,10 +142,23 @@ void expect_parity(const std::string& name, const Json& changes) {
   model->attach_optimizer(optimizer_settings());
   model->export_folder(folder / "model");
   write_settings(folder / "settings.json");
-  write_observed(*model, {1, 6, 7, 10, 13, 8, 11, 9, 16, 17, 10, 13, 9, 16, 4, 6, 19, 18, 12, 2},
-                 folder / "observed.safetensors");
+  write_observed(*model, kSequence, folder / "observed.safetensors");
   const std::string command =
       std::string(python) + " " + RLFLOW_SOURCE_DIR + "/tests/oracle/llama_parity.py " + folder.string();
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+}
+
+TEST(CriticParity, TheTinyModelWithAValueHead) {
+  const char* python = std::getenv("RLFLOW_ORACLE_PYTHON");
+  if (!python) GTEST_SKIP() << "RLFLOW_ORACLE_PYTHON is not set: nothing to compare with";
+  const std::filesystem::path folder = std::filesystem::path(RLFLOW_BINARY_DIR) / "oracle/critic";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder / "model");
+  const auto model = LanguageModel::draw(kTiny, 5, 2, Head::value);
+  model->export_folder(folder / "model");
+  write_observed_values(*model, kSequence, folder / "observed.safetensors");
+  const std::string command =
+      std::string(python) + " " + RLFLOW_SOURCE_DIR + "/tests/oracle/critic_parity.py " + folder.string();
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
 }
 

@@ -96,8 +96,8 @@ TEST_P(Golden, ThePictureIsTheReviewedOne) {
 INSTANTIATE_TEST_SUITE_P(Programs, Golden,
                          ::testing::Values(std::pair("tiny_grpo", "pipelines/tiny_grpo.rlflow"),
                                            std::pair("tiny_sft", "pipelines/tiny_sft.rlflow"),
-                                           std::pair("ppo", "tests/compiler/programs/ppo.rlflow"),
-                                           std::pair("one_step_off", "tests/compiler/programs/one_step_off.rlflow")));
+                                           std::pair("ppo", "pipelines/ppo.rlflow"),
+                                           std::pair("grpo_async", "pipelines/grpo_async.rlflow")));
 
 }  // namespace
 }  // namespace rlflow::testing

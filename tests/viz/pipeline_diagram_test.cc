@@ -94,7 +94,7 @@ TEST(PipelineDiagram, LayersFollowTheLongestPathAndBlocksStandBelow) {
 
 TEST(PipelineDiagram, PreviousValuesAreDottedEdges) {
   CompileRequest request;
-  request.path = std::string(RLFLOW_SOURCE_DIR) + "/tests/compiler/programs/ppo.rlflow";
+  request.path = std::string(RLFLOW_SOURCE_DIR) + "/pipelines/ppo.rlflow";
   const Diagram diagram = diagram_of(request);
   EXPECT_THAT(edges_of(diagram, EdgeStyle::previous),
               ElementsAre("coef -> coef [prev scalar]", "dense -> coef [prev scalar]"));

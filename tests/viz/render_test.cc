@@ -47,8 +47,8 @@ TEST(Render, AnSvgDoesNotDependOnAPngBefore) {
 
 // The five programs' pictures; one of them made Graphviz free memory twice (see Dot.LabelsOfEdgesInsideARank…).
 TEST(Render, TheProgramsAreDrawn) {
-  for (const char* program : {"pipelines/tiny_grpo.rlflow", "pipelines/tiny_sft.rlflow",
-                              "tests/compiler/programs/ppo.rlflow", "tests/compiler/programs/one_step_off.rlflow"}) {
+  for (const char* program : {"pipelines/tiny_grpo.rlflow", "pipelines/tiny_sft.rlflow", "pipelines/ppo.rlflow",
+                              "pipelines/grpo_async.rlflow"}) {
     CompileRequest request;
     request.path = std::string(RLFLOW_SOURCE_DIR) + "/" + program;
     const Diagram diagram = diagram_of(request);

@@ -8,10 +8,11 @@
 
 #include "nodes/batches.h"
 #include "nodes/evaluate_node.h"
-#include "nodes/logprob_node.h"
 #include "nodes/model/language_model.h"
 #include "nodes/rollout_node.h"
+#include "nodes/token_reading_node.h"
 #include "nodes/update_loop.h"
+#include "nodes/update_pairs_node.h"
 #include "nodes/update_policy_node.h"
 #include "nodes/update_sft_node.h"
 
@@ -282,6 +283,48 @@ TEST_F(ModelNodes, FineTuningLearnsItsExamples) {
 TEST_F(ModelNodes, FineTuningRefusesAnAggregateThatNeedsMaxNew) {
   const NodeId id = add("step", {{"aggregate", Word{"seq_mean_token_sum_norm"}}, {"epochs", std::int64_t{1}}});
   EXPECT_THAT([&] { make_update_sft_node(plan_, id); }, ThrowsMessage<std::runtime_error>(HasSubstr("no max_new")));
+}
+
+std::shared_ptr<Pairs> two_pairs() {
+  auto pairs = std::make_shared<Pairs>();
+  auto batch = std::make_shared<BatchDescriptor>();
+  const std::vector<std::vector<std::int32_t>> responses = {{4, 2}, {5, 6, 2}, {7, 7, 7, 2}, {2}};
+  for (std::int32_t i = 0; i < 2; ++i) {
+    pairs->prompts.push_row(std::vector<std::int32_t>{1, 3 + i, 16});
+    pairs->source_row.push_back(i);
+  }
+  for (std::size_t i = 0; i < responses.size(); ++i) {
+    pairs->tokens.insert(pairs->tokens.end(), responses[i].begin(), responses[i].end());
+    batch->group.push_back(static_cast<std::int32_t>(i / 2));
+    batch->offsets.push_back(static_cast<std::int64_t>(pairs->tokens.size()));
+    batch->mask.insert(batch->mask.end(), responses[i].size(), 1);
+    batch->finish.push_back(0);
+  }
+  pairs->batch = batch;
+  return pairs;
+}
+
+TEST_F(ModelNodes, PreferencesStartAtLnTwoAndAreLearnt) {
+  const auto policy = model(3e-3), cut = model(3e-3);
+  const auto pairs = two_pairs();
+  const NodeId reading = add("refl", {});
+  const TaskResult reference = run(*make_logprob_node(plan_, reading), *policy, {nullptr, pairs});
+  Attributes settings = {{"loss", Word{"dpo"}}, {"beta", 0.1}, {"epochs", std::int64_t{1}}};
+  const auto node = make_update_pairs_node(plan_, add("step", settings));
+  settings["micro"] = Quantity{5, Unit::tokens};
+  const auto cut_node = make_update_pairs_node(plan_, add("cut", settings));
+  const TaskResult first = run(*node, *policy, {nullptr, pairs, reference.outputs[0]}, 1);
+  const TaskResult first_cut = run(*cut_node, *cut, {nullptr, pairs, reference.outputs[0]}, 1);
+  EXPECT_NEAR(metric(first, "loss"), std::log(2), 1e-6);  // the policy is the reference
+  EXPECT_EQ(metric(first, "margin"), 0);
+  EXPECT_EQ(metric(first, "tokens"), 10);
+  EXPECT_NEAR(metric(first_cut, "grad_norm"), metric(first, "grad_norm"), 1e-5);
+  TaskResult last;
+  for (int i = 0; i < 30; ++i) last = run(*node, *policy, {nullptr, pairs, reference.outputs[0]}, 1);
+  EXPECT_LT(metric(last, "loss"), 0.4);
+  EXPECT_EQ(metric(last, "accuracy"), 1);
+  EXPECT_GT(metric(last, "reward/chosen"), metric(last, "reward/rejected"));
+  EXPECT_NEAR(metric(last, "margin"), metric(last, "reward/chosen") - metric(last, "reward/rejected"), 1e-5);
 }
 
 TEST_F(ModelNodes, AnEvaluationAsksEveryRow) {
