@@ -37,10 +37,10 @@ bool is_in(const Range (&ranges)[N], std::uint32_t code) {
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-// The bytes of the character at `begin` of well-formed UTF-8.
+// The bytes of the character at `begin`; of text that is not UTF-8 at most four of something.
 std::string_view character_at(std::string_view text, std::size_t begin) {
   std::size_t end = begin + 1;
-  while (end < text.size() && is_continuation(text[end])) ++end;
+  while (end < text.size() && end - begin < 4 && is_continuation(text[end])) ++end;
   return text.substr(begin, end - begin);
 }
 

