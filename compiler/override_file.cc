@@ -129,7 +129,8 @@ class Reader {
 
   static ast::Expr expression_of(const Value& value, Span span) {
     if (const auto* whole = value.get<std::int64_t>()) return {ast::Number{.whole = *whole, .unit = {}}, span};
-    if (const double* real = value.get<double>()) return {ast::Number{.is_whole = false, .real = *real, .unit = {}}, span};
+    if (const double* real = value.get<double>())
+      return {ast::Number{.is_whole = false, .real = *real, .unit = {}}, span};
     if (const bool* truth = value.get<bool>()) return {ast::Boolean{*truth}, span};
     if (const auto* text = value.get<std::string>()) return {ast::String{*text}, span};
     ast::ListExpr list;

@@ -51,7 +51,7 @@ struct SettingSpec {
   bool optional = false;          // may be absent and has no default
   std::optional<double> lo;       // smallest value, included
   std::optional<double> hi;
-  bool lo_open = false;  // lo itself is not allowed (a temperature may be 0, a learning rate not)
+  bool lo_open = false;               // lo itself is not allowed (a temperature may be 0, a learning rate not)
   std::optional<std::size_t> length;  // real_list: how many numbers; nullopt: any
   std::vector<std::string> words;
   std::vector<CallSpec> calls;

@@ -53,8 +53,7 @@ TEST_F(Answers, GraphToAPlaceThatIsNotThereSaysSo) {
 TEST_F(Answers, PlanCountsTheBatch) {
   ProcessResult result = run({"plan", "p.rlflow"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_NE(result.out.find("4 prompts x 2 samples = 8 responses over all ranks"), std::string::npos)
-      << result.out;
+  EXPECT_NE(result.out.find("4 prompts x 2 samples = 8 responses over all ranks"), std::string::npos) << result.out;
 }
 
 TEST_F(Answers, PlanAsJson) {

@@ -40,8 +40,7 @@ TEST(Determinism, TwoGroupsGiveTheBitsOfOne) {
     ASSERT_NE(at, std::string::npos) << from;
     program.replace(at, from.size(), to);
   };
-  replace("group here = cpu { threads = 2 }",
-          "group here = cpu { threads = 1 }\ngroup there = cpu { threads = 1 }");
+  replace("group here = cpu { threads = 2 }", "group here = cpu { threads = 1 }\ngroup there = cpu { threads = 1 }");
   replace("replica sampler = policy on here", "replica sampler = policy on there");
   std::string file = runs.path() + "/two_groups.rlflow";
   write_file(file, program);

@@ -37,8 +37,8 @@ TEST_P(Replay, KeepsTheProperties) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, Replay,
-                         ::testing::Values("pipelines", "tests/compiler/cases",
-                                           "tests/fuzz/corpus", "tests/fuzz/found"));
+                         ::testing::Values("pipelines", "tests/compiler/cases", "tests/fuzz/corpus",
+                                           "tests/fuzz/found"));
 
 // The test of the test: a place outside its file would be found. `dump` and `compile` are trusted by other tests.
 TEST(Replay, BytesThatAreNoTextAreSurvived) {
