@@ -94,41 +94,44 @@ void DiskImage::apply(const DiskOp& op) {
   }
 }
 
-DiskImage::Names DiskImage::chosen_names(const Entry& folder, Draw* draw) {
-  if (!draw) return folder.durable_names;
+DiskImage::Names DiskImage::chosen_names(const Entry& folder, const Choice& choice) {
+  if (choice.keep == Keep::durable) return folder.durable_names;
+  if (choice.keep == Keep::all) return folder.names;
   Names all = folder.durable_names;
   all.insert(folder.names.begin(), folder.names.end());
   Names chosen;
   for (const auto& [name, any] : all) {
-    const Names& from = draw->below(2) == 0 ? folder.names : folder.durable_names;
+    const Names& from = choice.draw->below(2) == 0 ? folder.names : folder.durable_names;
     if (auto entry = from.find(name); entry != from.end()) chosen[name] = entry->second;
   }
   return chosen;
 }
 
-DiskImage::Bytes DiskImage::chosen_bytes(const Entry& file, Draw* draw) {
+DiskImage::Bytes DiskImage::chosen_bytes(const Entry& file, const Choice& choice) {
   constexpr std::size_t kSector = 512;
+  if (choice.keep == Keep::all) return file.now;
   Bytes bytes = file.durable;
-  if (!draw) return bytes;
+  if (choice.keep == Keep::durable) return bytes;
   for (const DiskOp& op : file.pending) {
-    if (draw->below(2) == 0) continue;
+    if (choice.draw->below(2) == 0) continue;
     DiskOp kept = op;
-    if (op.data.size() > kSector && draw->below(2) == 0) {
-      kept.data.resize(kSector * static_cast<std::size_t>(draw->below(static_cast<int>(op.data.size() / kSector))));
+    if (op.data.size() > kSector && choice.draw->below(2) == 0) {
+      int sectors = choice.draw->below(static_cast<int>(op.data.size() / kSector));
+      kept.data.resize(kSector * static_cast<std::size_t>(sectors));
     }
     change(bytes, kept);
   }
   return bytes;
 }
 
-void DiskImage::save(const Entry& folder, const fs::path& path, Draw* draw) {
+void DiskImage::save(const Entry& folder, const fs::path& path, const Choice& choice) {
   fs::create_directory(path);
-  for (const auto& [name, entry] : chosen_names(folder, draw)) {
+  for (const auto& [name, entry] : chosen_names(folder, choice)) {
     if (entry->folder) {
-      save(*entry, path / name, draw);
+      save(*entry, path / name, choice);
       continue;
     }
-    Bytes bytes = chosen_bytes(*entry, draw);
+    Bytes bytes = chosen_bytes(*entry, choice);
     std::ofstream(path / name, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
@@ -136,12 +139,15 @@ void DiskImage::save(const Entry& folder, const fs::path& path, Draw* draw) {
 
 void DiskImage::save_durable(const fs::path& folder) const {
   fs::remove_all(folder);
-  save(*top_, folder, nullptr);
+  save(*top_, folder, {Keep::durable});
 }
-
 void DiskImage::save_random(const fs::path& folder, Draw& draw) const {
   fs::remove_all(folder);
-  save(*top_, folder, &draw);
+  save(*top_, folder, {Keep::by_chance, &draw});
+}
+void DiskImage::save_now(const fs::path& folder) const {
+  fs::remove_all(folder);
+  save(*top_, folder, {Keep::all});
 }
 
 }  // namespace rlflow::testing

@@ -36,6 +36,7 @@ class DiskImage {
   // sectors of 512 bytes.
   void save_durable(const std::filesystem::path& folder) const;
   void save_random(const std::filesystem::path& folder, Draw& draw) const;
+  void save_now(const std::filesystem::path& folder) const;  // everything, as after a kill
 
  private:
   using Bytes = std::vector<std::byte>;
@@ -53,9 +54,14 @@ class DiskImage {
   Names& names_above(const std::filesystem::path& path);
   void load(Entry& folder, const std::filesystem::path& path);
   static void change(Bytes& bytes, const DiskOp& op);
-  static void save(const Entry& folder, const std::filesystem::path& path, Draw* draw);
-  static Names chosen_names(const Entry& folder, Draw* draw);
-  static Bytes chosen_bytes(const Entry& file, Draw* draw);
+  enum class Keep { durable, by_chance, all };
+  struct Choice {
+    Keep keep;
+    Draw* draw = nullptr;
+  };
+  static void save(const Entry& folder, const std::filesystem::path& path, const Choice& choice);
+  static Names chosen_names(const Entry& folder, const Choice& choice);
+  static Bytes chosen_bytes(const Entry& file, const Choice& choice);
 
   std::filesystem::path root_;
   std::shared_ptr<Entry> top_;
