@@ -10,6 +10,7 @@
 
 #include "nodes/batches.h"
 #include "nodes/catalog.h"
+#include "nodes/metric_inputs.h"
 #include "nodes/model/cpu/kernels.h"
 #include "nodes/model/language_model.h"
 #include "nodes/plan_access.h"
@@ -31,7 +32,7 @@ class RunLibrary final : public NodeLibrary {
   std::unique_ptr<Node> make_node(const Plan& plan, NodeId node) override {
     const std::string& signature = plan.nodes[node.index()].signature;
     for (const NodeKind& kind : node_kinds()) {
-      if (kind.signature == signature) return kind.make(plan, node);
+      if (kind.signature == signature) return with_metric_inputs(kind.make(plan, node), plan, node);
     }
     throw std::runtime_error("node `" + plan.nodes[node.index()].name + "`: this build has no code for " + signature);
   }

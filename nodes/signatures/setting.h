@@ -74,6 +74,12 @@ inline SettingSpec not_executable(SettingSpec spec, std::vector<std::string> nam
   spec.not_executable = std::move(names);
   return spec;
 }
+// Without effect, and therefore an error, unless `setting` is one of these words.
+inline SettingSpec only_with(SettingSpec spec, std::string setting, std::vector<std::string> words) {
+  spec.with_setting = std::move(setting);
+  spec.with_words = std::move(words);
+  return spec;
+}
 
 inline ArgumentSpec argument(std::string name, ArgumentRole role, std::string doc) {
   ArgumentSpec spec;
@@ -111,6 +117,12 @@ inline OutputSpec output(std::string name, Kind kind, std::vector<std::string> d
   spec.name = std::move(name);
   spec.kind = kind;
   spec.dims = std::move(dims);
+  return spec;
+}
+// Metrics, and which of them other nodes may read by name.
+inline OutputSpec metrics_output(std::vector<MetricSpec> metrics) {
+  OutputSpec spec = output("metrics", Kind::metrics, {});
+  spec.metrics = std::move(metrics);
   return spec;
 }
 

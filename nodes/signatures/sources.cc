@@ -40,6 +40,7 @@ SourceSignature addition() {
   SourceSignature signature =
       source("builtin", "addition", std::move(settings), "sums of two numbers with equally many digits: `347+586=`");
   signature.kinds = {Kind::prompts, Kind::examples};
+  signature.endless = true;
   return signature;
 }
 

@@ -58,7 +58,11 @@ Digest task_key(Database& database, const Plan& plan, const StepGraph& graph, st
     RLFLOW_CHECK(source, to_text(edge.source) + " is not recorded");
     inputs[edge.port] = outputs_of(database, source->row).at(static_cast<std::size_t>(edge.source_port)).digest;
   }
-  for (const auto& [port, digest] : inputs) hasher.field(std::int64_t{port}).field(digest);
+  for (const auto& [port, digest] : inputs) {
+    hasher.field(std::int64_t{port}).field(digest);
+    if (port >= 0 && !node.inputs.at(static_cast<std::size_t>(port)).metric.empty())
+      hasher.field(node.inputs[static_cast<std::size_t>(port)].metric);
+  }
   return hasher.finish();
 }
 
