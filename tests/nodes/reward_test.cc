@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <span>
 #include <stdexcept>
 
 namespace rlflow {
@@ -18,6 +19,10 @@ PlanReward declaration(const std::string& source, const std::string& argument) {
   reward.source = source;
   reward.argument = argument;
   return reward;
+}
+
+RewardVerdict verdict_on(Reward& reward, const RewardRequest& request) {
+  return reward.judge(std::span(&request, 1), {}).verdicts.at(0);
 }
 
 TEST(ExactAnswer, JudgesByHand) {
@@ -42,27 +47,27 @@ TEST(ExactAnswer, JudgesByHand) {
       {"<", true, 0},
       {"5>933", true, 0},  // does not begin with `<`: all of it counts
   };
-  std::unique_ptr<Reward> reward = make_reward(declaration("builtin", "exact_answer"));
+  std::unique_ptr<Reward> reward = make_reward(declaration("builtin", "exact_answer"), {});
   for (const Case& c : cases) {
-    const RewardVerdict verdict = reward->judge({"347+586=", c.response, "933", c.ended});
-    EXPECT_TRUE(verdict.ok) << c.response;
+    const RewardVerdict verdict = verdict_on(*reward, {"347+586=", c.response, "933", c.ended, {}});
+    EXPECT_TRUE(verdict.ok()) << c.response;
     EXPECT_EQ(verdict.value, c.value) << c.response << (c.ended ? "" : " (cut off)");
   }
 }
 
 TEST(ExactAnswer, AMissingAnswerIsAnErrorAndNotZero) {
-  std::unique_ptr<Reward> reward = make_reward(declaration("builtin", "exact_answer"));
+  std::unique_ptr<Reward> reward = make_reward(declaration("builtin", "exact_answer"), {});
   for (bool ended : {true, false}) {
-    const RewardVerdict verdict = reward->judge({"347+586=", "933", "", ended});
-    EXPECT_FALSE(verdict.ok);
+    const RewardVerdict verdict = verdict_on(*reward, {"347+586=", "933", "", ended, {}});
+    EXPECT_EQ(verdict.kind, VerdictKind::error);
     EXPECT_THAT(verdict.error, HasSubstr("answer"));
   }
 }
 
 TEST(MakeReward, NamesWhatItDoesNotHave) {
-  for (const PlanReward& unknown : {declaration("builtin", "exact_anwser"), declaration("exec", "python3 r.py")}) {
+  for (const PlanReward& unknown : {declaration("builtin", "exact_anwser"), declaration("http", "https://judge")}) {
     try {
-      make_reward(unknown);
+      make_reward(unknown, {});
       FAIL();
     } catch (const std::runtime_error& error) {
       EXPECT_THAT(error.what(), HasSubstr("reward `exact`"));
@@ -71,26 +76,53 @@ TEST(MakeReward, NamesWhatItDoesNotHave) {
   }
 }
 
-struct Fixed final : Reward {
-  explicit Fixed(RewardVerdict v) : verdict(std::move(v)) {}
-  RewardVerdict judge(const RewardRequest&) const override { return verdict; }
-  RewardVerdict verdict;
+// Gives `verdict` from the `good`th call on, and before it none.
+struct Fixed final : FunctionReward {
+  explicit Fixed(RewardVerdict v, int g = 1) : fixed(std::move(v)), good(g) {}
+  RewardVerdict verdict(const RewardRequest&) const override { return ++calls < good ? no_verdict("not yet") : fixed; }
+  RewardVerdict fixed;
+  int good;
+  mutable int calls = 0;
 };
 
-TEST(JudgedValue, OnlyFiniteValuesPass) {
-  EXPECT_EQ(judged_value(Fixed({true, -0.5, {}}), {"p", "r", "a", true}), -0.5);
+TEST(FunctionReward, OnlyFiniteValuesAreVerdicts) {
+  Fixed half(verdict_of(-0.5));
+  EXPECT_EQ(verdict_on(half, {}).value, -0.5);
   // The last is finite as f64 but not as the f32 that rewards are kept in.
   for (double value : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1e39}) {
-    EXPECT_THROW(judged_value(Fixed({true, value, {}}), {"p", "r", "a", true}), std::runtime_error) << value;
+    Fixed judge(verdict_of(value));
+    const RewardVerdict verdict = verdict_on(judge, {});
+    EXPECT_EQ(verdict.kind, VerdictKind::error) << value;
+    EXPECT_THAT(verdict.error, HasSubstr("is not finite in f32"));
   }
+}
+
+TEST(FunctionReward, TriesAgainAsOftenAsItMay) {
+  const RewardRequest request;
+  for (int good : {3, 4}) {
+    Fixed judge(verdict_of(1), good);
+    Judging how;
+    how.retry = 2;
+    const Judgement judgement = judge.judge(std::span(&request, 1), how);
+    EXPECT_EQ(judgement.verdicts[0].ok(), good == 3);
+    EXPECT_EQ(judge.calls, 3);
+    EXPECT_EQ(judgement.errors, good == 3 ? 2 : 3);
+  }
+}
+
+TEST(ValuesOf, AFailureNamesTheResponseAndIsNoValue) {
+  const RewardRequest requests[] = {{"p", "r", "a", true, {}}, {"the prompt", "the response", "a", true, {}}};
+  Judgement judgement;
+  judgement.verdicts = {verdict_of(0.5), {VerdictKind::timeout, 0, "no verdict today"}};
   try {
-    judged_value(Fixed({false, 0, "no verdict today"}), {"the prompt", "the response", "a", true});
+    values_of(judgement, requests);
     FAIL();
   } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("no verdict today"));
-    EXPECT_THAT(error.what(), HasSubstr("the prompt"));
-    EXPECT_THAT(error.what(), HasSubstr("the response"));
+    EXPECT_STREQ(error.what(),
+                 "response 1: timeout: no verdict today; the prompt was `the prompt`, the response `the response`");
   }
+  judgement.verdicts[1] = verdict_of(2);
+  EXPECT_EQ(values_of(judgement, requests), (std::vector<double>{0.5, 2}));
 }
 
 }  // namespace
