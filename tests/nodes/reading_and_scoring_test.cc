@@ -230,7 +230,8 @@ TEST(Score, RetriesOneResponseAndNoOther) {
   for (int failures : {2, 3}) {
     auto reward = std::make_unique<Moody>(failures);
     const Moody& judge = *reward;
-    std::unique_ptr<Node> score = make_score_node({.reward = "moody", .retry = 2}, std::move(reward), tiny_tokenizer(), nullptr);
+    std::unique_ptr<Node> score =
+        make_score_node({.reward = "moody", .retry = 2}, std::move(reward), tiny_tokenizer(), nullptr);
     const TaskInputs inputs = scored(four_responses({"30", "30", "24", "25"}, {0, 0, 0, 0}));
     if (failures == 2) {
       const TaskResult result = score->run(inputs, {});
