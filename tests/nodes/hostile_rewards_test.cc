@@ -124,18 +124,6 @@ std::string indented(const std::string& body) {
   return text;
 }
 
-// Processes whose command line holds `text`.
-std::vector<std::string> processes_with(const std::string& text) {
-  std::vector<std::string> found;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    std::ifstream file(entry.path() / "cmdline", std::ios::binary);
-    const std::string line((std::istreambuf_iterator<char>(file)), {});
-    if (line.find(text) != std::string::npos) found.push_back(entry.path().filename().string() + " " + line);
-  }
-  return found;
-}
-
 class HostileReward : public ::testing::TestWithParam<std::tuple<std::string, Hostile>> {};
 
 TEST_P(HostileReward, SpoilsItsOwnResponseAlone) {

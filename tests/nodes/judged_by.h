@@ -68,6 +68,18 @@ struct NumberedResponses {
   std::vector<RewardRequest> requests;
 };
 
+// Processes whose command line holds `text`.
+inline std::vector<std::string> processes_with(const std::string& text) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    std::ifstream file(entry.path() / "cmdline", std::ios::binary);
+    const std::string line((std::istreambuf_iterator<char>(file)), {});
+    if (line.find(text) != std::string::npos) found.push_back(entry.path().filename().string() + " " + line);
+  }
+  return found;
+}
+
 // Can processes have user, pid, mount and network namespaces here? What a test of the full sandbox needs.
 inline bool full_sandbox_is_possible(const RewardProject& project) {
   auto reward = make_exec_reward(project.exec("/bin/sh -c 'exit 0'", {{"sandbox", Word{"full"}}}), project.place());
