@@ -29,7 +29,7 @@ RewardVerdict verdict_in(const Json& reply) {
   }
   if (error != reply.end()) {
     if (!error->is_string()) throw std::runtime_error("the reply's `error` is no text");
-    return no_verdict("the program says: " + error->get<std::string>());
+    return no_verdict("the program says: " + printable_line(error->get<std::string>()));
   }
   if (!reward->is_number()) return no_verdict("the reward " + reward->dump() + " is not a number");
   const double value = reward->get<double>();

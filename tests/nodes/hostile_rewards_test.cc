@@ -4,6 +4,7 @@
 
 #include <tuple>
 
+#include "nodes/reward/host/landlock.h"
 #include "tests/nodes/judged_by.h"
 
 namespace rlflow::testing {
@@ -15,8 +16,8 @@ struct Hostile {
   const char* name;
   const char* body;  // of hostile(r), called for the response "2"
   VerdictKind kind;
-  const char* says;        // part of the error; ok: nothing
-  bool only_full = false;  // promised by the full sandbox alone
+  const char* says;  // part of the error; ok: nothing
+  enum { everywhere, full_alone, full_or_landlock } promised = everywhere;
 };
 
 // The program answers i / 4 to the response "i", but for 2.
@@ -101,15 +102,18 @@ constexpr Hostile kHostile[] = {
      "answer(r, 1)",
      VerdictKind::ok, ""},
     {"fork_bomb", "while True:\n    try: os.fork()\n    except OSError: pass", VerdictKind::error,
-     "it had more than 100 processes", true},
+     "it had more than 100 processes", Hostile::full_alone},
     {"kills_its_parent", "refused(r, lambda: os.kill(os.getppid(), signal.SIGKILL))", VerdictKind::ok, ""},
     {"stops_its_parent", "refused(r, lambda: os.kill(os.getppid(), signal.SIGSTOP))", VerdictKind::ok, ""},
     {"kills_everyone", "try: os.kill(-1, signal.SIGKILL)\nexcept OSError: pass\nanswer(r, 1)", VerdictKind::ok, ""},
-    {"reads_the_run_folder", "refused(r, lambda: open('runs/one/state.db').read())", VerdictKind::ok, ""},
-    {"writes_the_project", "refused(r, lambda: open('reward.py', 'a').write('#'))", VerdictKind::ok, ""},
-    {"reads_passwords", "refused(r, lambda: open('/etc/shadow').read())", VerdictKind::ok, ""},
+    {"reads_the_run_folder", "refused(r, lambda: open('runs/one/state.db').read())", VerdictKind::ok, "",
+     Hostile::full_or_landlock},
+    {"writes_the_project", "refused(r, lambda: open('reward.py', 'a').write('#'))", VerdictKind::ok, "",
+     Hostile::full_or_landlock},
+    {"reads_passwords", "refused(r, lambda: open('/etc/shadow').read())", VerdictKind::ok, "",
+     Hostile::full_or_landlock},
     {"reads_its_hosts_environment", "refused(r, lambda: open('/proc/%d/environ' % os.getppid()).read())",
-     VerdictKind::ok, ""},
+     VerdictKind::ok, "", Hostile::full_or_landlock},
     {"opens_a_socket", "refused(r, lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))", VerdictKind::ok, ""},
     {"opens_a_namespace",
      "def attempt():\n    if ctypes.CDLL(None, use_errno=True).unshare(0x10000000) != 0: raise "
@@ -131,6 +135,9 @@ TEST_P(HostileReward, SpoilsItsOwnResponseAlone) {
   const RewardProject project(std::string(hostile.name) + "-" + tier);
   if (tier == "full" && !full_sandbox_is_possible(project)) {
     GTEST_SKIP() << "this system gives no namespaces to its users: the full sandbox cannot be tested";
+  }
+  if (tier == "basic" && hostile.promised == Hostile::full_or_landlock && reward_host::landlock_version() == 0) {
+    GTEST_SKIP() << "the kernel has no Landlock: the basic sandbox promises nothing about files here";
   }
   project.write("reward.py", kHead + indented(hostile.body) + kTail);
   const std::string script = (project.root() / "reward.py").string();
@@ -162,7 +169,7 @@ std::vector<std::tuple<std::string, Hostile>> every_case() {
   std::vector<std::tuple<std::string, Hostile>> cases;
   for (const Hostile& hostile : kHostile) {
     cases.emplace_back("full", hostile);
-    if (!hostile.only_full) cases.emplace_back("basic", hostile);
+    if (hostile.promised != Hostile::full_alone) cases.emplace_back("basic", hostile);
   }
   return cases;
 }

@@ -47,8 +47,9 @@ def judged(function, batch):
         rewards = list(rewards)
         if len(rewards) != len(batch):
             raise ValueError(f"{len(rewards)} rewards for {len(batch)} completions")
-    except Exception:
-        error = traceback.format_exc()[-LONGEST_ERROR:]
+    except Exception as problem:
+        own = problem.__traceback__.tb_next or problem.__traceback__  # without this file's line
+        error = "".join(traceback.format_exception(type(problem), problem, own))[-LONGEST_ERROR:]
         return [{"id": request["id"], "error": error} for request in batch]
     return [reply_to(request["id"], reward) for request, reward in zip(batch, rewards)]
 
