@@ -34,6 +34,7 @@ class RunLibrary final : public NodeLibrary {
     run_dir_ = run_dir;
     const RewardPlace place = reward_place(plan.root, run_dir_);
     for (const PlanReward& reward : plan.rewards) {
+      make_reward(reward, place);  // a pattern that is none is told now
       check_examples(reward, place);
       for (const auto& [file, digest] : program_files(reward, place)) {
         programs_["reward " + reward.name + ", " + file] = hex(digest);

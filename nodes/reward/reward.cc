@@ -6,6 +6,8 @@
 
 #include "nodes/reward/exact_answer.h"
 #include "nodes/reward/exec_reward.h"
+#include "nodes/reward/math_exact.h"
+#include "nodes/reward/text_rewards.h"
 #include "runtime/contract/attributes.h"
 #include "runtime/contract/node.h"
 
@@ -29,6 +31,20 @@ std::filesystem::path hidden_folder(const std::filesystem::path& root, const std
   const std::filesystem::path run = std::filesystem::weakly_canonical(std::filesystem::absolute(run_dir));
   const std::filesystem::path inside = root.lexically_relative(run.parent_path());
   return inside.empty() || *inside.begin() == ".." ? run.parent_path() : run;
+}
+
+// Null for an unknown name.
+std::unique_ptr<Reward> make_builtin(const std::string& name, const Attributes& settings) {
+  if (name == "exact_answer") return std::make_unique<ExactAnswer>();
+  if (name == "math_exact") return std::make_unique<MathExact>();
+  if (name == "regex") return std::make_unique<PatternReward>(text_at(settings, "pattern"), /*whole=*/false);
+  if (name == "format") return std::make_unique<PatternReward>(text_at(settings, "pattern"), /*whole=*/true);
+  if (name == "contains") {
+    const bool given = has(settings, "text");
+    return std::make_unique<ContainsReward>(given ? std::optional(text_at(settings, "text")) : std::nullopt);
+  }
+  if (name == "length") return std::make_unique<LengthReward>(int_at(settings, "min"), int_at(settings, "max"));
+  return nullptr;
 }
 
 }  // namespace
@@ -56,7 +72,13 @@ RewardPlace reward_place(const std::filesystem::path& root, const std::filesyste
 
 std::unique_ptr<Reward> make_reward(const PlanReward& reward, const RewardPlace& place) {
   if (reward.source == "exec") return make_exec_reward(reward, place);
-  if (reward.source == "builtin" && reward.argument == "exact_answer") return std::make_unique<ExactAnswer>();
+  std::unique_ptr<Reward> made;
+  try {
+    if (reward.source == "builtin") made = make_builtin(reward.argument, reward.settings);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error("reward `" + reward.name + "`: " + error.what());
+  }
+  if (made) return made;
   throw std::runtime_error("reward `" + reward.name + "`: this build has no code for " + reward.source + "(\"" +
                            reward.argument + "\")");
 }

@@ -14,11 +14,6 @@ SourceSignature source(std::string kind, std::string name, std::vector<SettingSp
   return signature;
 }
 
-SourceSignature planned(SourceSignature signature) {
-  signature.runs = false;
-  return signature;
-}
-
 std::vector<SettingSpec> ordering() {
   return {
       with_default(integer("seed", at_least(0), "chooses the rows of a generator, and the order with shuffle"), 0),
@@ -105,17 +100,19 @@ std::vector<SourceSignature> data_sources() { return {addition(), jsonl()}; }
 std::vector<SourceSignature> reward_sources() {
   return {
       reward("exact_answer", {}, "1 if the response ended and what follows its last `>` is the answer, else 0"),
-      planned(reward("math_exact", {}, "1 if the last number of the response equals the answer, else 0")),
-      planned(reward("regex", {text("pattern", "PCRE2 pattern that must be found")},
-                     "1 if the pattern is found in the response, else 0")),
-      planned(reward("contains", {optional(text("text", "what to find; the answer if absent"))},
-                     "1 if the response holds the text, else 0")),
-      planned(reward("length",
-                     {with_default(integer("min", at_least(0), "fewest characters"), 0),
-                      integer("max", at_least(1), "most characters")},
-                     "1 if the length of the response is within bounds, else 0")),
-      planned(reward("format", {text("pattern", "PCRE2 pattern that the whole response must match")},
-                     "1 if the whole response has the form, else 0")),
+      reward("math_exact", {},
+             "1 if the response ended and its number after `####`, in `\\boxed{}` or at the end equals the answer's, "
+             "else 0"),
+      reward("regex", {text("pattern", "PCRE2 pattern that must be found")},
+             "1 if the pattern is found in the response, else 0"),
+      reward("contains", {optional(text("text", "what to find; the answer if absent"))},
+             "1 if the response holds the text, else 0"),
+      reward("length",
+             {with_default(integer("min", at_least(0), "fewest characters"), 0),
+              integer("max", at_least(1), "most characters")},
+             "1 if the length of the response is within bounds, else 0"),
+      reward("format", {text("pattern", "PCRE2 pattern that the whole response must match")},
+             "1 if the whole response has the form, else 0"),
       exec(),
   };
 }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <ostream>
 #include <tuple>
 
 #include "nodes/reward/host/landlock.h"
@@ -19,6 +20,8 @@ struct Hostile {
   const char* says;  // part of the error; ok: nothing
   enum { everywhere, full_alone, full_or_landlock } promised = everywhere;
 };
+
+void PrintTo(const Hostile& hostile, std::ostream* out) { *out << hostile.name; }
 
 // The program answers i / 4 to the response "i", but for 2.
 constexpr const char* kHead = R"(
