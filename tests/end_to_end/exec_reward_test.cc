@@ -1,6 +1,7 @@
 // Does a run with a program of the user's as its judge learn the same, stop when it must, and go on?
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
@@ -121,6 +122,29 @@ TEST_F(ExecRewardRun, AMissingScriptIsToldBeforeTheRun) {
   const ProcessResult result = rlflow(run("missing", 1));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_TRUE(says(result, "error[E0607]: there is no program `pipelines/tiny_exec_reward.py`")) << said(result);
+}
+
+// Wherever in the project runs are kept, their judge does not read them.
+TEST_F(ExecRewardRun, TheJudgeCannotReadTheFolderOfRuns) {
+  const std::string look =
+      "    import os\n"
+      "    try: seen = open('kept/here/peek/state.db', 'rb').read(6)\n"
+      "    except OSError as error: seen = type(error).__name__\n"
+      "    if os.path.exists('models/tiny/config.json'): raise RuntimeError(f'seen: {seen}')\n";
+  std::string text = judge_;
+  text.insert(text.find("    sums ="), look);
+  write_judge(text);
+  write_file(path("judged.rlflow"), [&] {
+    std::string program = read_file(path("judged.rlflow"));
+    const std::string examples = ", examples = \"pipelines/tiny_exec_reward.jsonl\"";
+    return program.erase(program.find(examples), examples.size());
+  }());
+  std::vector<std::string> command = run("peek", 1);
+  *std::find(command.begin(), command.end(), path("runs")) = path("kept/here");
+  const ProcessResult result = rlflow(command);
+  EXPECT_EQ(result.exit_code, 3) << said(result);
+  if (says(result, "basic sandbox") && says(result, "no Landlock")) GTEST_SKIP() << "no Landlock, no promise";
+  EXPECT_TRUE(says(result, "seen: PermissionError") || says(result, "seen: FileNotFoundError")) << said(result);
 }
 
 // In a user namespace that allows no others, as in many containers.

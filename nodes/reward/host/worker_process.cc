@@ -53,8 +53,10 @@ void set_limits(const HostOptions& options, const WorkerPlace& place) {
   limit(RLIMIT_FSIZE, kLargestFile);
   limit(RLIMIT_NOFILE, 1024);
   limit(RLIMIT_MSGQUEUE, 0);
-  // Counted by user: where the worker has a user namespace of its own the count is its own too.
-  if (place.tier == SandboxTier::full) limit(RLIMIT_NPROC, options.processes);
+  // Counted by user: where the worker has a user namespace of its own the count is its own too. The host counts as
+  // well and says so; this one, a little higher, holds the machine until it does. The kernel does not keep it for root.
+  constexpr rlim_t kSlack = 64;
+  if (place.tier == SandboxTier::full) limit(RLIMIT_NPROC, options.processes + kSlack);
 }
 
 // Whatever user this is, it has no right beyond that user's.

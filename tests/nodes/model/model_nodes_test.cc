@@ -341,7 +341,9 @@ TEST_F(ModelNodes, AnEvaluationAsksEveryRow) {
   reward.source = "builtin";
   reward.argument = "exact_answer";
   plan_.rewards.push_back(reward);
-  const NodeId id = add("acc", {{"n", std::int64_t{2}}, {"temperature", 1.0}, {"max_new", std::int64_t{8}}, {"workers", std::int64_t{1}}});
+  const NodeId id =
+      add("acc",
+          {{"n", std::int64_t{2}}, {"temperature", 1.0}, {"max_new", std::int64_t{8}}, {"workers", std::int64_t{1}}});
   plan_.nodes.back().data = DataId(0);
   plan_.nodes.back().reward = RewardId(0);
   const auto policy = model();
