@@ -48,7 +48,8 @@ void check_loss(const CheckInput& input, const FlowNode& node, Diagnostics& diag
   const NodeOutput& output = maker.outputs[static_cast<std::size_t>(adv->port)];
   if (!output.known || output.dims.size() < 2) return;
   diagnostics
-      .error("E0323", adv->span, "`loss = " + *loss + "` needs one advantage a response, `" + output.name + "` has one a token")
+      .error("E0323", adv->span,
+             "`loss = " + *loss + "` needs one advantage a response, `" + output.name + "` has one a token")
       .label("adv[B, T]")
       .at(node.settings.at("loss").span.valid() ? node.settings.at("loss").span : node.callee_span,
           "one ratio a response")
@@ -98,10 +99,10 @@ void check_baseline(const CheckInput& input, const FlowNode& node, Diagnostics& 
   const bool greedy = temperature_of(*rollout) == 0.0;
   const std::int64_t n = int_at(rollout->constants, "n");
   if (greedy && n == 1) return;
-  Diagnostic& message = diagnostics.error(
-      "E0325", baseline->span, "`baseline` needs the rewards of one greedy response to each prompt");
-  message.at(rollout->callee_span, greedy ? "gives " + std::to_string(n) + " responses to each prompt"
-                                          : "samples: its temperature is not 0");
+  Diagnostic& message =
+      diagnostics.error("E0325", baseline->span, "`baseline` needs the rewards of one greedy response to each prompt");
+  message.at(rollout->callee_span,
+             greedy ? "gives " + std::to_string(n) + " responses to each prompt" : "samples: its temperature is not 0");
   message.help("take the rewards of a rollout of its own, with `n=1` and `temperature = 0`");
 }
 

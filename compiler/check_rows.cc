@@ -7,7 +7,8 @@ namespace rlflow {
 namespace {
 
 bool is_endless(const Source& data) {
-  return data.known && data.signature != nullptr && data.signature->endless && setting(data.settings, "size") == nullptr;
+  return data.known && data.signature != nullptr && data.signature->endless &&
+         setting(data.settings, "size") == nullptr;
 }
 
 Diagnostic& report(const Source& data, Span at, const std::string& message, Diagnostics& diagnostics) {

@@ -55,8 +55,7 @@ std::unique_ptr<Node> with_metric_inputs(std::unique_ptr<Node> inner, const Plan
   std::vector<MetricInput> metrics;
   const std::vector<PlanInput>& inputs = plan.nodes[node.index()].inputs;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].metric.empty())
-      metrics.push_back({i, plan.nodes[inputs[i].node.index()].name, inputs[i].metric});
+    if (!inputs[i].metric.empty()) metrics.push_back({i, plan.nodes[inputs[i].node.index()].name, inputs[i].metric});
   }
   if (metrics.empty()) return inner;
   return std::make_unique<WithMetricInputs>(std::move(inner), std::move(metrics));

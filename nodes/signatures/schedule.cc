@@ -37,6 +37,7 @@ NodeSignature checkpoint() {
 std::vector<NodeSignature> schedule_nodes() {
   NodeSignature by_function = evaluate("evaluate/function", argument("reward", ArgumentRole::reward, "the judge"),
                                        "answers a data set and judges it with a reward function");
+  by_function.settings.push_back(judging_workers());
   NodeSignature by_model =
       evaluate("evaluate/model", with_head(argument("model", ArgumentRole::model, "the judge"), {"reward"}),
                "answers a data set and judges it with a reward model");

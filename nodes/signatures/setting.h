@@ -64,6 +64,12 @@ inline SettingSpec outside_meaning(SettingSpec spec) {
   spec.in_meaning = false;
   return spec;
 }
+// Of nodes that judge with a reward function.
+inline SettingSpec judging_workers() {
+  SettingSpec spec = integer("workers", between(1, 1024), "processes of a judge that is a program");
+  spec.fallback.emplace(std::int64_t{1});
+  return outside_meaning(std::move(spec));
+}
 // Known to check and plan; `run` refuses any value but the default.
 inline SettingSpec not_executable(SettingSpec spec) {
   spec.runs = false;

@@ -360,11 +360,13 @@ TEST_F(ModelNodes, AnEvaluationAsksEveryRow) {
   reward.source = "builtin";
   reward.argument = "exact_answer";
   plan_.rewards.push_back(reward);
-  const NodeId id = add("acc", {{"n", std::int64_t{2}}, {"temperature", 1.0}, {"max_new", std::int64_t{8}}});
+  const NodeId id =
+      add("acc",
+          {{"n", std::int64_t{2}}, {"temperature", 1.0}, {"max_new", std::int64_t{8}}, {"workers", std::int64_t{1}}});
   plan_.nodes.back().data = DataId(0);
   plan_.nodes.back().reward = RewardId(0);
   const auto policy = model();
-  const TaskResult result = run(*make_evaluate_node(plan_, id), *policy, {nullptr});
+  const TaskResult result = run(*make_evaluate_node(plan_, id, {}), *policy, {nullptr});
   EXPECT_EQ(result.samples.size(), 3u);
   EXPECT_LT(metric(result, "accuracy"), 0.1);  // random weights do not add
   EXPECT_LE(metric(result, "response_length/mean"), 8);
