@@ -10,8 +10,8 @@ constexpr std::int64_t kCommitsBetweenCheckpoints = 250;  // of the log; about 1
 
 }  // namespace
 
-CommitQueue::CommitQueue(Database& database, Mode mode, std::function<void()> on_commit)
-    : database_(database), mode_(mode), on_commit_(std::move(on_commit)) {
+CommitQueue::CommitQueue(Database& database, TaskStore& tasks, Mode mode, std::function<void()> on_commit)
+    : database_(database), tasks_(tasks), mode_(mode), on_commit_(std::move(on_commit)) {
   if (mode_ == Mode::threaded) thread_ = std::thread([this] { loop(); });
 }
 
@@ -60,6 +60,7 @@ void CommitQueue::run_batch(std::deque<Job> jobs) {
   try {
     {
       Transaction transaction(database_);
+      tasks_.require_epoch();
       for (Job& job : jobs) job();
       transaction.commit();
     }

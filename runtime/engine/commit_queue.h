@@ -9,17 +9,17 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/store/database.h"
+#include "runtime/store/task_store.h"
 
 namespace rlflow {
 
-// Jobs run in the order they were posted, inside a transaction that ends when the queue is empty. The first
-// failure (write, commit, constraint) is final: later jobs are dropped, `flush` rethrows it.
+// Jobs run in the order they were posted, inside a transaction of this epoch that ends when the queue is empty. The
+// first failure (write, commit, constraint) is final: later jobs are dropped, `flush` rethrows it.
 class CommitQueue {
  public:
   enum class Mode { threaded, inline_ };  // inline_: `post` runs the job itself, in a transaction of its own
   // `on_commit` is called after each commit and after the failure, on the writer thread.
-  CommitQueue(Database& database, Mode mode, std::function<void()> on_commit);
+  CommitQueue(Database& database, TaskStore& tasks, Mode mode, std::function<void()> on_commit);
   ~CommitQueue();  // what was posted is committed first
   CommitQueue(const CommitQueue&) = delete;
   CommitQueue& operator=(const CommitQueue&) = delete;
@@ -35,6 +35,7 @@ class CommitQueue {
   void run_batch(std::deque<Job> jobs);
 
   Database& database_;
+  TaskStore& tasks_;
   const Mode mode_;
   std::function<void()> on_commit_;
   std::vector<Job> told_;     // of the writer thread

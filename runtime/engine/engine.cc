@@ -9,7 +9,9 @@
 #include "runtime/engine/run_birth.h"
 #include "runtime/engine/run_loop.h"
 #include "runtime/engine/ticker.h"
+#include "runtime/store/failpoint.h"
 #include "runtime/store/fsck.h"
+#include "runtime/store/leftovers.h"
 #include "runtime/store/record_queries.h"
 #include "runtime/store/run_directory.h"
 #include "runtime/store/schema.h"
@@ -145,7 +147,7 @@ Outcome begin(const Session& session) {
   // Models first: a missing or damaged file is told before anything is written.
   ModelStates models(session.plan, session.graph, session.library, *executor);
   create_run(session.files, session.plan, session.request, session.library, models, session.clock.wall_ms());
-  RunLock lock(session.request.run_dir);
+  RunLock lock(session.files, session.request.run_dir);
   Database database(session.request.run_dir / kDatabaseName, Database::Mode::write);
   TaskStore tasks(database, 1);
   ArtifactStore artifacts(session.files, session.request.run_dir);
@@ -155,9 +157,9 @@ Outcome begin(const Session& session) {
 
 Outcome resume(const Session& session) {
   const std::filesystem::path& run_dir = session.request.run_dir;
-  require_run(run_dir);
+  require_run(session.files, run_dir);
   require_writable(run_dir);
-  RunLock lock(run_dir);
+  RunLock lock(session.files, run_dir);
   Database database(run_dir / kDatabaseName, Database::Mode::write);
   check_schema(database);
   require_sound(database);
@@ -167,18 +169,22 @@ Outcome resume(const Session& session) {
   ArtifactStore artifacts(session.files, run_dir);
   RecordedParts parts{session.plan, session.graph, run.seed, database, artifacts, session.library};
   require_unchanged_files(parts);
-  for (const std::string& problem : check_files(database, artifacts)) session.events.warn(problem);
+  for (const MissingFile& file : check_files(database, artifacts, false)) session.events.warn(file.problem);
   std::map<std::string, std::string> environment = session.library.environment();
   warn_of_environment(session, run, environment);
   TaskStore tasks(database,
                   TaskStore::begin_epoch(database, environment, session.plan.stop_after, session.plan.overrides));
-  clear_temporary_files(session.files, run_dir);
+  failpoint("recovery: epoch begun");
   finish_removals(database, tasks, artifacts);
+  clear_leftovers(session.files, database, artifacts, run_dir);
+  failpoint("recovery: cleared");
   say_opened(session, run.committed);
   Recovered recovered = recover_tasks(parts, tasks, session.events);
+  failpoint("recovery: tasks");
   std::unique_ptr<Executor> executor = make_executor(session.plan, session.library, session.options);
   ModelStates models(session.plan, session.graph, session.library, *executor);
   recover_models(parts, recovered, models, *executor, session.events);
+  failpoint("recovery: models");
   return go(session, *executor, models, database, tasks, artifacts, std::move(recovered));
 }
 

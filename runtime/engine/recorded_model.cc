@@ -8,8 +8,8 @@
 namespace rlflow {
 namespace {
 
-const std::filesystem::path& existing(const std::filesystem::path& run_dir) {
-  require_run(run_dir);
+const std::filesystem::path& existing(FileLayer& files, const std::filesystem::path& run_dir) {
+  require_run(files, run_dir);
   return run_dir;
 }
 
@@ -18,7 +18,7 @@ const std::filesystem::path& existing(const std::filesystem::path& run_dir) {
 RecordedSession::RecordedSession(const Plan& plan, const std::filesystem::path& run_dir, NodeLibrary& library,
                                  FileLayer& files)
     : graph(plan),
-      database(existing(run_dir) / kDatabaseName, Database::Mode::read),
+      database(existing(files, run_dir) / kDatabaseName, Database::Mode::read),
       artifacts(files, run_dir),
       parts{plan, graph, 1, database, artifacts, library} {
   check_schema(database);

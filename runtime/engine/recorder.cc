@@ -6,6 +6,7 @@
 #include "runtime/contract/check.h"
 #include "runtime/engine/run_birth.h"
 #include "runtime/engine/task_key.h"
+#include "runtime/store/failpoint.h"
 #include "runtime/store/record_queries.h"
 
 namespace rlflow {
@@ -28,7 +29,7 @@ RunEvent event_of(RunEvent::Type type, NodeId node, Step step) {
 }  // namespace
 
 Recorder::Recorder(const Parts& parts, CommitQueue::Mode mode, Step committed, std::function<void()> on_commit)
-    : parts_(parts), durable_step_(committed), queue_(parts.database, mode, std::move(on_commit)) {}
+    : parts_(parts), durable_step_(committed), queue_(parts.database, parts.tasks, mode, std::move(on_commit)) {}
 
 TaskName Recorder::name_of(TaskId task) const { return {parts_.plan.nodes[task.node.index()].name, task.step, 0}; }
 
@@ -225,6 +226,7 @@ void Recorder::prune(std::int64_t keep) {
     needed[parts_.plan.models[model.index()].name] = parts_.graph.oldest_version_read(model, first_unfinished);
   }
   if (parts_.tasks.condemn_checkpoints(keep, needed).empty()) return;
+  failpoint("prune: rows condemned");
   // After the commit that condemned them; what came back to life by then is not condemned any more.
   queue_.after_commit([this] { finish_removals(parts_.database, parts_.tasks, parts_.artifacts); });
 }

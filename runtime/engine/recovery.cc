@@ -103,6 +103,7 @@ Recovered recover_tasks(const RecordedParts& parts, TaskStore& tasks, EventBus& 
   recovered.committed = committed_step(parts.database);
   read_last_values(parts, recovered);
   Transaction transaction(parts.database);
+  tasks.require_epoch();
   for (const TaskRow& row : tasks_after(parts.database, recovered.committed)) {
     TaskId task = id_of(parts.plan, row.task);
     bool wanted = parts.graph.due(task.node, task.step) && task.step <= parts.plan.stop_after;

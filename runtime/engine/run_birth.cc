@@ -3,6 +3,7 @@
 
 #include "runtime/engine/source_files.h"
 #include "runtime/engine/task_key.h"
+#include "runtime/store/failpoint.h"
 #include "runtime/store/run_directory.h"
 #include "runtime/store/schema.h"
 
@@ -29,6 +30,28 @@ NewRun new_run(const Plan& plan, const RunRequest& request, NodeLibrary& library
   return run;
 }
 
+void fill(FileLayer& files, const std::filesystem::path& staged, const Plan& plan, NewRun run) {
+  copy_program(files, staged, plan.sources);
+  failpoint("birth: program");
+  std::string origin = origin_manifest(run.files);
+  run.origin = ArtifactStore(files, staged).put("manifest", [&](ByteSink& sink) {
+    sink.write(std::as_bytes(std::span(origin)));
+  });
+  Database database(staged / kDatabaseName, Database::Mode::create);
+  create_schema(database);
+  failpoint("birth: schema");
+  TaskStore::create_run(database, run);
+}
+
+// After a failure that is reported anyway.
+void remove_quietly(FileLayer& files, const std::filesystem::path& folder) {
+  try {
+    files.remove_folder(folder);
+  } catch (const StoreError&) {
+    return;
+  }
+}
+
 }  // namespace
 
 void create_run(FileLayer& files, const Plan& plan, const RunRequest& request, NodeLibrary& library,
@@ -36,25 +59,25 @@ void create_run(FileLayer& files, const Plan& plan, const RunRequest& request, N
   NewRun run = new_run(plan, request, library, models);
   run.created_ms = now_ms;
   std::filesystem::path staged = stage_run_directory(files, request.run_dir);
-  copy_program(files, staged, plan.sources);
-  std::string origin = origin_manifest(run.files);
-  run.origin = ArtifactStore(files, staged).put("manifest", [&](ByteSink& sink) {
-    sink.write(std::as_bytes(std::span(origin)));
-  });
-  {
-    Database database(staged / kDatabaseName, Database::Mode::create);
-    create_schema(database);
-    TaskStore::create_run(database, run);
+  try {
+    fill(files, staged, plan, std::move(run));
+    publish_run_directory(files, staged, request.run_dir);
+  } catch (const StoreError&) {
+    remove_quietly(files, staged);
+    throw;
   }
-  publish_run_directory(files, staged, request.run_dir);
 }
 
 void finish_removals(Database& database, TaskStore& tasks, ArtifactStore& artifacts) {
   std::vector<Digest> condemned = tasks.condemned();
+  failpoint("prune: condemned");
   for (const Digest& digest : condemned) artifacts.remove(digest);
+  failpoint("prune: unlinked");
   Transaction transaction(database);
+  tasks.require_epoch();
   for (const Digest& digest : condemned) tasks.mark_gone(digest);
   transaction.commit();
+  failpoint("prune: gone");
 }
 
 }  // namespace rlflow

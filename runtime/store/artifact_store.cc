@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "runtime/contract/check.h"
+#include "runtime/store/failpoint.h"
 #include "runtime/store/store_error.h"
 
 namespace rlflow {
@@ -27,10 +28,13 @@ class HashingFile final : public ByteSink {
   HashSink hash_;
 };
 
-bool holds(const std::filesystem::path& file, std::uint64_t bytes) {
-  std::error_code error;
-  auto size = std::filesystem::file_size(file, error);
-  return !error && size == bytes;
+// After a failure that is reported anyway.
+void remove_quietly(FileLayer& files, const std::filesystem::path& file) {
+  try {
+    files.remove(file);
+  } catch (const StoreError&) {
+    return;
+  }
 }
 
 }  // namespace
@@ -50,19 +54,16 @@ Artifact ArtifactStore::put(const std::string& kind, const std::function<void(By
   artifact.kind = kind;
   try {
     auto file = files_.create(temporary);
+    failpoint("artifact: created");
     HashingFile sink(*file);
     write(sink);
+    failpoint("artifact: written");
     artifact.bytes = sink.size();
     artifact.digest = sink.finish();
-    // A file that is there already was made durable when it came.
-    if (holds(path(artifact.digest), artifact.bytes)) {
-      files_.remove(temporary);
-      return artifact;
-    }
     file->sync();
+    failpoint("artifact: synced");
   } catch (...) {
-    std::error_code ignored;  // the first failure is the one to report
-    std::filesystem::remove(temporary, ignored);
+    remove_quietly(files_, temporary);
     throw;
   }
   publish(temporary, artifact);
@@ -71,13 +72,23 @@ Artifact ArtifactStore::put(const std::string& kind, const std::function<void(By
 
 void ArtifactStore::publish(const std::filesystem::path& temporary, const Artifact& artifact) {
   std::filesystem::path target = path(artifact.digest);
-  std::filesystem::path folder = target.parent_path();
-  if (!std::filesystem::exists(folder)) {
-    files_.make_folder(folder);
-    files_.sync_folder(folder.parent_path());
-  }
+  make_durable_folders(files_, target.parent_path());
+  failpoint("artifact: folder made");
   files_.rename(temporary, target);
-  files_.sync_folder(folder);
+  failpoint("artifact: renamed");
+  files_.sync_folder(target.parent_path());
+  failpoint("artifact: durable");
+}
+
+std::optional<std::uint64_t> ArtifactStore::size(const Digest& digest) const { return files_.size(path(digest)); }
+
+std::vector<std::filesystem::path> ArtifactStore::all_files() const {
+  std::vector<std::filesystem::path> files;
+  for (const auto& folder : files_.list(run_dir_ / "artifacts")) {
+    std::vector<std::filesystem::path> entries = files_.list(folder);
+    files.insert(files.end(), entries.begin(), entries.end());
+  }
+  return files;
 }
 
 Artifact ArtifactStore::put(const Payload& payload) {
@@ -90,7 +101,7 @@ std::vector<std::byte> ArtifactStore::get(const Digest& digest) const {
     return StoreError(ExitCode::store_damaged, "R0207", "artifact `" + file.string() + "` " + what,
                       "restore the file from a copy of the run folder");
   };
-  if (!std::filesystem::exists(file)) throw refuse("is missing");
+  if (!files_.size(file)) throw refuse("is missing");
   std::vector<std::byte> bytes = files_.read(file);
   Digest found = sha256(bytes);
   if (found != digest) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,7 +24,9 @@ struct Artifact {
 };
 
 // artifacts/ab/<64 hex digits> below a run folder. `put` makes the file durable before it returns:
-// temporary file → fsync → rename → fsync of the folder. Any thread may call; failures throw StoreError.
+// temporary file → fsync → rename → fsync of the folder. It does so even where a file of that name is there already:
+// nobody knows whether that one was durable before the last process died, or is whole still.
+// Any thread may call; failures throw StoreError.
 class ArtifactStore {
  public:
   ArtifactStore(FileLayer& files, std::filesystem::path run_dir);
@@ -34,6 +37,8 @@ class ArtifactStore {
   std::vector<std::byte> get(const Digest& digest) const;
   void remove(const Digest& digest);
   std::filesystem::path path(const Digest& digest) const;
+  std::optional<std::uint64_t> size(const Digest& digest) const;  // nullopt: there is no such file
+  std::vector<std::filesystem::path> all_files() const;           // whatever lies in artifacts/ab/, by name
 
  private:
   void publish(const std::filesystem::path& temporary, const Artifact& artifact);

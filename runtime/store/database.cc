@@ -4,9 +4,11 @@
 #include <sqlite3.h>
 
 #include <cstring>
+#include <unordered_map>
 #include <utility>
 
 #include "runtime/contract/check.h"
+#include "runtime/store/failpoint.h"
 
 namespace rlflow {
 namespace {
@@ -23,6 +25,8 @@ bool write_failed(int code) {
     throw ConstraintError(ExitCode::store_damaged, "R0205", message, "the store refused it; report this as a fault");
   }
   if (write_failed(code)) {
+    // A sync that failed once may seem to succeed when tried again, so nothing is: the log stays as it is.
+    if (connection) sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     throw StoreError(ExitCode::person_must_act, "R0206", message, "free space or fix the disk, then resume the run");
   }
   throw StoreError(ExitCode::store_damaged, "R0205", message, "keep the run folder as it is; restore it from a copy");
@@ -54,7 +58,7 @@ void row_sum(sqlite3_context* context, int count, sqlite3_value** values) {
 
 constexpr const char* kCommonPragmas =
     "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;";
-constexpr const char* kWriterPragmas = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;";
+constexpr const char* kWriterPragmas = "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0;";
 
 // A read-only folder has no place for the shared memory of a log; without a log the file alone is the truth.
 std::string reader_uri(const std::filesystem::path& file, bool immutable) {
@@ -71,6 +75,9 @@ std::string reader_uri(const std::filesystem::path& file, bool immutable) {
   return uri + (immutable ? "?mode=ro&immutable=1" : "?mode=ro");
 }
 
+// Compiled statements that nobody uses now, by their text.
+using IdleStatements = std::unordered_multimap<std::string, sqlite3_stmt*>;
+
 bool log_is_empty(const std::filesystem::path& file) {
   std::error_code error;
   auto size = std::filesystem::file_size(file.string() + "-wal", error);
@@ -83,16 +90,22 @@ struct Statement::Handle {
   sqlite3* connection;
   sqlite3_stmt* statement;
   std::filesystem::path file;
+  IdleStatements& idle;
   int next = 1;
 
-  Handle(sqlite3* c, sqlite3_stmt* s, std::filesystem::path f) : connection(c), statement(s), file(std::move(f)) {}
-  Handle(const Handle&) = delete;  // it finalizes the statement
+  Handle(sqlite3* c, sqlite3_stmt* s, std::filesystem::path f, IdleStatements& i)
+      : connection(c), statement(s), file(std::move(f)), idle(i) {}
+  Handle(const Handle&) = delete;  // it gives the statement back
   Handle& operator=(const Handle&) = delete;
 
   void check(int code, std::string_view doing) const {
     if (code != SQLITE_OK) fail(connection, code, file, doing);
   }
-  ~Handle() { sqlite3_finalize(statement); }
+  ~Handle() {
+    sqlite3_reset(statement);
+    sqlite3_clear_bindings(statement);
+    idle.emplace(sqlite3_sql(statement), statement);
+  }
 };
 
 Statement::Statement(std::unique_ptr<Handle> handle) : handle_(std::move(handle)) {}
@@ -182,7 +195,11 @@ std::optional<Digest> Statement::optional_digest_at(int column) const {
 
 struct Database::Connection {
   sqlite3* handle = nullptr;
-  ~Connection() { sqlite3_close_v2(handle); }
+  IdleStatements idle;
+  ~Connection() {
+    for (auto& [sql, statement] : idle) sqlite3_finalize(statement);
+    sqlite3_close_v2(handle);
+  }
 
   int open(const std::string& name, int flags) {
     sqlite3_close_v2(std::exchange(handle, nullptr));
@@ -216,6 +233,7 @@ Database::Database(const std::filesystem::path& file, Mode mode)
     sqlite3_db_config(connection_->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   } else {
     execute(kWriterPragmas);
+    execute(is_off(Safeguard::full_sync) ? "PRAGMA synchronous=NORMAL" : "PRAGMA synchronous=FULL");
   }
 }
 Database::~Database() = default;
@@ -226,10 +244,17 @@ void Database::execute(std::string_view sql) {
 }
 
 Statement Database::prepare(std::string_view sql) {
+  IdleStatements& idle = connection_->idle;
+  auto compiled = idle.find(std::string(sql));
   sqlite3_stmt* statement = nullptr;
+  if (compiled != idle.end()) {
+    statement = compiled->second;
+    idle.erase(compiled);
+    return Statement(std::make_unique<Statement::Handle>(connection_->handle, statement, file_, idle));
+  }
   int code = sqlite3_prepare_v2(connection_->handle, sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
   if (code != SQLITE_OK) fail(connection_->handle, code, file_, "read");
-  return Statement(std::make_unique<Statement::Handle>(connection_->handle, statement, file_));
+  return Statement(std::make_unique<Statement::Handle>(connection_->handle, statement, file_, idle));
 }
 
 std::int64_t Database::changes() const { return sqlite3_changes64(connection_->handle); }
@@ -246,10 +271,27 @@ std::string Database::text(std::string_view sql) {
   return statement.text_at(0);
 }
 
-void Database::checkpoint_passive() { execute("PRAGMA wal_checkpoint(PASSIVE)"); }
-void Database::checkpoint_truncate() { execute("PRAGMA wal_checkpoint(TRUNCATE)"); }
+void Database::begin() {
+  execute("BEGIN IMMEDIATE");
+  failpoint("transaction: begun");
+}
+void Database::commit() {
+  failpoint("transaction: complete");
+  execute("COMMIT");
+  failpoint("transaction: committed");
+}
 
-Transaction::Transaction(Database& database) : database_(database) { database_.execute("BEGIN IMMEDIATE"); }
+void Database::checkpoint_passive() {
+  failpoint("checkpoint: passive");
+  execute("PRAGMA wal_checkpoint(PASSIVE)");
+}
+void Database::checkpoint_truncate() {
+  failpoint("checkpoint: truncating");
+  execute("PRAGMA wal_checkpoint(TRUNCATE)");
+  failpoint("checkpoint: truncated");
+}
+
+Transaction::Transaction(Database& database) : database_(database) { database_.begin(); }
 Transaction::~Transaction() {
   if (!open_) return;
   try {
@@ -260,7 +302,7 @@ Transaction::~Transaction() {
   }
 }
 void Transaction::commit() {
-  database_.execute("COMMIT");
+  database_.commit();
   open_ = false;
 }
 

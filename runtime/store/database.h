@@ -59,7 +59,8 @@ class Statement {
 
 // A connection. The writer sets the durability of the engine document; readers never write, never checkpoint.
 // The SQL function row_sum(…) digests its arguments with their types, for the `sum` columns.
-// Not thread-safe. Failures throw StoreError naming the file.
+// Statements stay compiled between uses. Not thread-safe. Failures throw StoreError naming the file; after a failed
+// write the connection writes nothing more, not even when it is closed.
 class Database {
  public:
   enum class Mode {
@@ -89,6 +90,9 @@ class Database {
   std::int64_t number(std::string_view sql);  // the single number of a query
   std::string text(std::string_view sql);     // the single text of a query
 
+  // BEGIN IMMEDIATE … COMMIT; of Transaction.
+  void begin();
+  void commit();
   void checkpoint_passive();   // moves finished pages of the log into the file, without waiting
   void checkpoint_truncate();  // all of them, and empties the log
 

@@ -5,21 +5,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-
-#include "runtime/store/store_error.h"
 
 namespace rlflow {
 namespace {
 
 [[noreturn]] void fail(const std::string& doing, const std::filesystem::path& path, const std::string& where = {}) {
-  int error = errno;
-  throw StoreError(ExitCode::person_must_act, "R0206",
-                   "cannot " + doing + " `" + path.string() + "`" + where + ": " + std::strerror(error),
-                   error == ENOSPC || error == EDQUOT ? "free space, then resume the run"
-                                                      : "fix the file or its folder, then resume the run");
+  throw file_failure(errno, doing, path, where);
 }
 
 class PosixFile final : public OutputFile {
@@ -51,19 +45,25 @@ class PosixFile final : public OutputFile {
 
 }  // namespace
 
-std::unique_ptr<OutputFile> PosixFiles::create(const std::filesystem::path& file) {
-  return std::make_unique<PosixFile>(file);
+StoreError file_failure(int error, const std::string& doing, const std::filesystem::path& path,
+                        const std::string& where) {
+  return StoreError(ExitCode::person_must_act, "R0206",
+                    "cannot " + doing + " `" + path.string() + "`" + where + ": " + std::strerror(error),
+                    error == ENOSPC || error == EDQUOT ? "free space, then resume the run"
+                                                       : "fix the file or its folder, then resume the run");
 }
 
-void PosixFiles::rename(const std::filesystem::path& from, const std::filesystem::path& to) {
+std::unique_ptr<OutputFile> PosixFiles::create(const Path& file) { return std::make_unique<PosixFile>(file); }
+
+void PosixFiles::rename(const Path& from, const Path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) fail("rename", from, " to `" + to.string() + "`");
 }
 
-void PosixFiles::make_folder(const std::filesystem::path& folder) {
+void PosixFiles::make_folder(const Path& folder) {
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) fail("make folder", folder);
 }
 
-void PosixFiles::sync_folder(const std::filesystem::path& folder) {
+void PosixFiles::sync_folder(const Path& folder) {
   int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) fail("open folder", folder);
   int result = ::fsync(descriptor);
@@ -73,11 +73,17 @@ void PosixFiles::sync_folder(const std::filesystem::path& folder) {
   if (result != 0) fail("sync folder", folder);
 }
 
-void PosixFiles::remove(const std::filesystem::path& file) {
+void PosixFiles::remove(const Path& file) {
   if (::unlink(file.c_str()) != 0 && errno != ENOENT) fail("remove", file);
 }
 
-std::vector<std::byte> PosixFiles::read(const std::filesystem::path& file) {
+void PosixFiles::remove_folder(const Path& folder) {
+  std::error_code error;
+  std::filesystem::remove_all(folder, error);
+  if (error) throw file_failure(error.value(), "remove folder", folder);
+}
+
+std::vector<std::byte> PosixFiles::read(const Path& file) {
   int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail("open", file);
   struct stat status {};
@@ -97,6 +103,25 @@ std::vector<std::byte> PosixFiles::read(const std::filesystem::path& file) {
   return bytes;
 }
 
+std::optional<std::uint64_t> PosixFiles::size(const Path& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) == 0) return static_cast<std::uint64_t>(status.st_size);
+  if (errno != ENOENT && errno != ENOTDIR) fail("look at", file);
+  return std::nullopt;
+}
+
+std::vector<std::filesystem::path> PosixFiles::list(const Path& folder) {
+  std::vector<Path> entries;
+  std::error_code error;
+  std::filesystem::directory_iterator next(folder, error);
+  for (const auto end = std::filesystem::directory_iterator(); !error && next != end; next.increment(error)) {
+    entries.push_back(next->path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) throw file_failure(error.value(), "list", folder);
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
 void publish_text(FileLayer& files, const std::filesystem::path& folder, const std::string& name,
                   const std::string& text) {
   std::filesystem::path temporary = folder / (name + ".new");
@@ -106,6 +131,13 @@ void publish_text(FileLayer& files, const std::filesystem::path& folder, const s
   file->sync();
   files.rename(temporary, folder / name);
   files.sync_folder(folder);
+}
+
+void make_durable_folders(FileLayer& files, const std::filesystem::path& folder) {
+  if (folder.empty() || files.size(folder)) return;
+  make_durable_folders(files, folder.parent_path());
+  files.make_folder(folder);
+  files.sync_folder(folder.parent_path());
 }
 
 }  // namespace rlflow

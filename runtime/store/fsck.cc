@@ -1,92 +1,74 @@
-// The quick checks of a store.
+// The files of a store against its rows.
 #include "runtime/store/fsck.h"
 
-#include "runtime/store/record_queries.h"
+#include <algorithm>
+
+#include "runtime/store/leftovers.h"
+#include "runtime/store/run_directory.h"
 #include "runtime/store/schema.h"
 
 namespace rlflow {
 namespace {
 
-void check_sqlite(Database& database, std::vector<std::string>& problems) {
-  Statement quick = database.prepare("PRAGMA quick_check");
-  while (quick.step()) {
-    if (quick.text_at(0) != "ok") problems.push_back("SQLite: " + quick.text_at(0));
-  }
-  Statement foreign = database.prepare("PRAGMA foreign_key_check");
-  while (foreign.step()) problems.push_back("a row of `" + foreign.text_at(0) + "` refers to none");
-}
-
-void check_sums(Database& database, std::vector<std::string>& problems) {
-  for (const SummedTable* table : summed_tables()) {
-    std::string columns = table->columns;
-    std::string first = columns.substr(0, columns.find(','));
-    Statement rows = database.prepare("SELECT quote(" + first + ") FROM " + table->name + " WHERE sum IS NOT row_sum(" +
-                                      columns + ")");
-    while (rows.step()) {
-      problems.push_back("a row of `" + std::string(table->name) + "` was changed: " + first + " " + rows.text_at(0));
-    }
+std::string deep_problem(const ArtifactStore& artifacts, const Digest& digest) {
+  try {
+    artifacts.get(digest);
+    return {};
+  } catch (const StoreError& error) {
+    return error.what();
   }
 }
 
-void check_tasks(Database& database, std::vector<std::string>& problems) {
-  Statement rows = database.prepare(
-      "SELECT node,step FROM tasks AS t WHERE (state='done')!=((SELECT count(*) FROM outputs WHERE task=t.id)=ports "
-      "AND key IS NOT NULL)");
-  while (rows.step()) {
-    problems.push_back("task `" + to_text({rows.text_at(0), rows.int_at(1), 0}) + "` is done without its outputs");
-  }
+std::string problem_of(const ArtifactStore& artifacts, const Digest& digest, std::uint64_t bytes, bool deep) {
+  std::string file = "artifact `" + artifacts.path(digest).string() + "`";
+  auto size = artifacts.size(digest);
+  if (!size) return file + " is missing";
+  if (*size != bytes) return file + " has " + std::to_string(*size) + " bytes, not " + std::to_string(bytes);
+  return deep ? deep_problem(artifacts, digest) : std::string();
 }
 
-void check_versions(Database& database, std::vector<std::string>& problems) {
-  Statement rows = database.prepare(
-      "SELECT h.model,h.head,count(*),max(v.version),(SELECT a.state FROM versions AS c JOIN artifacts AS a "
-      "ON a.digest=c.ckpt WHERE c.model=h.model ORDER BY c.version DESC LIMIT 1) "
-      "FROM heads AS h JOIN versions AS v ON v.model=h.model GROUP BY h.model");
-  while (rows.step()) {
-    std::string model = "`" + rows.text_at(0) + "`";
-    if (rows.int_at(2) != rows.int_at(1) + 1 || rows.int_at(3) != rows.int_at(1)) {
-      problems.push_back("versions of " + model + " have a gap below " + std::to_string(rows.int_at(1)));
-    }
-    if (rows.text_at(4) != "live") problems.push_back("no checkpoint of " + model + " can be restored");
+// The copy is for people, but whoever reads it must not be told another program than the one that ran.
+void check_program(Database& database, FileLayer& files, const std::filesystem::path& run_dir, FsckReport& report) {
+  Statement rows = database.prepare("SELECT path,text FROM program WHERE kind='source' ORDER BY ord");
+  for (std::size_t number = 0; rows.step(); ++number) {
+    std::filesystem::path copy = program_copy(run_dir, number, rows.text_at(0));
+    std::string text = rows.text_at(1);
+    auto recorded = std::as_bytes(std::span(text));
+    std::vector<std::byte> found;
+    if (files.size(copy)) found = files.read(copy);
+    if (std::equal(found.begin(), found.end(), recorded.begin(), recorded.end())) continue;
+    report.problems.push_back("`" + copy.string() + "` is not the program as it is recorded");
   }
 }
 
 }  // namespace
 
-std::vector<std::string> check_rows(Database& database) {
-  std::vector<std::string> problems;
-  check_sqlite(database, problems);
-  if (!problems.empty()) return problems;  // the rows cannot be trusted to be read
-  check_sums(database, problems);
-  check_tasks(database, problems);
-  check_versions(database, problems);
-  return problems;
-}
-
-void require_sound(Database& database) {
-  std::vector<std::string> problems = check_rows(database);
-  if (problems.empty()) return;
-  std::string more = problems.size() > 1 ? " (and " + std::to_string(problems.size() - 1) + " more)" : "";
-  throw StoreError(ExitCode::store_damaged, "R0205",
-                   "`" + database.file().string() + "` is damaged: " + problems.front() + more,
-                   "keep the run folder as it is; restore it from a copy");
-}
-
-std::vector<std::string> check_files(Database& database, const ArtifactStore& artifacts) {
-  std::vector<std::string> problems;
-  Statement rows = database.prepare("SELECT digest,bytes FROM artifacts WHERE state='live'");
+std::vector<MissingFile> check_files(Database& database, const ArtifactStore& artifacts, bool deep) {
+  std::vector<MissingFile> missing;
+  Statement rows = database.prepare("SELECT digest,bytes FROM artifacts WHERE state='live' ORDER BY digest");
   while (rows.step()) {
-    std::filesystem::path file = artifacts.path(rows.digest_at(0));
-    std::error_code error;
-    auto size = std::filesystem::file_size(file, error);
-    if (error) {
-      problems.push_back("artifact `" + file.string() + "` is missing");
-    } else if (size != static_cast<std::uint64_t>(rows.int_at(1))) {
-      problems.push_back("artifact `" + file.string() + "` has " + std::to_string(size) + " bytes, not " +
-                         std::to_string(rows.int_at(1)));
-    }
+    Digest digest = rows.digest_at(0);
+    std::string problem = problem_of(artifacts, digest, static_cast<std::uint64_t>(rows.int_at(1)), deep);
+    if (!problem.empty()) missing.push_back({digest, problem});
   }
-  return problems;
+  return missing;
+}
+
+FsckReport fsck(FileLayer& files, const std::filesystem::path& run_dir, bool deep) {
+  require_run(files, run_dir);
+  Database database(run_dir / kDatabaseName, Database::Mode::read);
+  check_schema(database);
+  FsckReport report;
+  report.problems = check_rows(database);
+  if (!report.problems.empty()) return report;  // rows that lie say nothing about files
+  ArtifactStore artifacts(files, run_dir);
+  for (const MissingFile& file : check_files(database, artifacts, deep)) report.problems.push_back(file.problem);
+  if (deep) check_program(database, files, run_dir, report);
+  report.leftovers = find_leftovers(files, database, artifacts, run_dir);
+  report.artifacts = database.number("SELECT count(*) FROM artifacts WHERE state='live'");
+  report.bytes =
+      static_cast<std::uint64_t>(database.number("SELECT coalesce(sum(bytes),0) FROM artifacts WHERE state='live'"));
+  return report;
 }
 
 }  // namespace rlflow

@@ -1,6 +1,8 @@
-// Is a store sound? The quick checks made at each open.
+// Is a store sound? The checks of the rows made at each open, and those of every file.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -9,13 +11,28 @@
 
 namespace rlflow {
 
-// Every problem in the rows, one line each: SQLite's own checks, row sums, gapless versions, outputs of done tasks,
-// a restorable checkpoint of each model. Empty if sound.
+// Every problem in the rows, one line each: SQLite's own checks, row sums, finished tasks with their outputs, gapless
+// versions and steps, manifests that list what their digest says, a checkpoint of each model that can be restored with
+// every update after it. Empty if sound.
 std::vector<std::string> check_rows(Database& database);
 // Throws StoreError naming the first problem and how many there are.
 void require_sound(Database& database);
-// Live artifacts whose file is missing or has another size, one line each. What still needs one is told when it is
-// read.
-std::vector<std::string> check_files(Database& database, const ArtifactStore& artifacts);
+
+struct MissingFile {
+  Digest digest;
+  std::string problem;  // one line with the path
+};
+// Live artifacts whose file is missing or has another size; `deep`: or other bytes.
+std::vector<MissingFile> check_files(Database& database, const ArtifactStore& artifacts, bool deep);
+
+struct FsckReport {
+  std::vector<std::string> problems;             // damage, one line each
+  std::vector<std::filesystem::path> leftovers;  // of a killed process: harmless, `resume` and `gc` remove them
+  std::int64_t artifacts = 0;                    // live ones that were looked at
+  std::uint64_t bytes = 0;                       // theirs, as recorded
+};
+// Everything about the run in that folder, reading only and taking no lock. `deep` reads each artifact and compares the
+// copy of the program. StoreError where the database cannot be opened at all.
+FsckReport fsck(FileLayer& files, const std::filesystem::path& run_dir, bool deep);
 
 }  // namespace rlflow

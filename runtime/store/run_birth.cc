@@ -1,4 +1,5 @@
 // The first transactions of a run and of each resume.
+#include "runtime/store/failpoint.h"
 #include "runtime/store/schema.h"
 #include "runtime/store/task_store.h"
 
@@ -62,6 +63,7 @@ std::int64_t TaskStore::begin_epoch(Database& database, const std::map<std::stri
   Transaction transaction(database);
   database.run("UPDATE run SET epoch=epoch+1, state='running', reason='', total=?1 WHERE id=1", total);
   seal_row(database, kRunTable);
+  failpoint("recovery: epoch");
   std::int64_t epoch = database.number("SELECT epoch FROM run");
   add_environment(database, epoch, environment);
   database.run("DELETE FROM program WHERE kind='override'");

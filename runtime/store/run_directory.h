@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,17 +19,14 @@ inline constexpr const char* kDatabaseName = "state.db";
 // Refused at once with the pid of the holder (StoreError R0201).
 class RunLock {
  public:
-  explicit RunLock(const std::filesystem::path& run_dir);
-  ~RunLock();
-  RunLock(const RunLock&) = delete;
-  RunLock& operator=(const RunLock&) = delete;
+  RunLock(FileLayer& files, const std::filesystem::path& run_dir);
 
  private:
-  int descriptor_ = -1;
+  std::unique_ptr<FileLock> held_;
 };
 
 // The process that holds the lock of a run folder; 0 if nobody does.
-std::int64_t lock_holder(const std::filesystem::path& run_dir);
+std::int64_t run_holder(const std::filesystem::path& run_dir);
 
 // A run is born whole: its folder is filled under another name beside its own, then renamed.
 // `stage` makes the rooms and returns that folder; StoreError R0202 if something is at `run_dir` already.
@@ -36,10 +34,9 @@ std::filesystem::path stage_run_directory(FileLayer& files, const std::filesyste
 void publish_run_directory(FileLayer& files, const std::filesystem::path& staged, const std::filesystem::path& run_dir);
 // Copies the sources, for people to read: program/<position>-<file name>.
 void copy_program(FileLayer& files, const std::filesystem::path& run_dir, const std::vector<PlanSource>& sources);
+std::filesystem::path program_copy(const std::filesystem::path& run_dir, std::size_t number, const std::string& path);
 // StoreError R0203 unless the folder holds a run; R0211 if this user may not write there.
-void require_run(const std::filesystem::path& run_dir);
+void require_run(FileLayer& files, const std::filesystem::path& run_dir);
 void require_writable(const std::filesystem::path& run_dir);
-// Removes what a killed process left in tmp/.
-void clear_temporary_files(FileLayer& files, const std::filesystem::path& run_dir);
 
 }  // namespace rlflow

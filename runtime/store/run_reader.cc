@@ -33,10 +33,10 @@ RunSummary summary_of(const std::filesystem::path& folder) {
 
 std::vector<RunSummary> list_runs(const std::filesystem::path& runs_dir) {
   std::vector<RunSummary> runs;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(runs_dir, error)) {
-    bool staged = entry.path().filename().string().starts_with('.');  // not born yet
-    if (!staged && std::filesystem::exists(entry.path() / kDatabaseName)) runs.push_back(summary_of(entry.path()));
+  PosixFiles files;
+  for (const std::filesystem::path& folder : files.list(runs_dir)) {
+    bool staged = folder.filename().string().starts_with('.');  // not born yet
+    if (!staged && files.size(folder / kDatabaseName)) runs.push_back(summary_of(folder));
   }
   std::sort(runs.begin(), runs.end(), [](const RunSummary& a, const RunSummary& b) {
     return a.created_ms != b.created_ms ? a.created_ms > b.created_ms : a.path < b.path;
@@ -55,7 +55,8 @@ struct RunReader::Connection {
 };
 
 RunReader::RunReader(const std::filesystem::path& run_dir) {
-  require_run(run_dir);
+  PosixFiles files;
+  require_run(files, run_dir);
   connection_ = std::make_unique<Connection>(run_dir);
   check_schema(connection_->database);
 }
@@ -63,7 +64,7 @@ RunReader::~RunReader() = default;
 
 RecordedRun RunReader::run() const {
   // The holder is asked for first: a run that ends in between then shows its final state, not "interrupted".
-  std::int64_t holder = lock_holder(connection_->folder);
+  std::int64_t holder = run_holder(connection_->folder);
   RecordedRun run = recorded_run(connection_->database);
   if (run.state == RunState::running) {
     run.holder_pid = holder;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/contract/check.h"
+#include "runtime/store/failpoint.h"
 #include "runtime/store/record_queries.h"
 #include "runtime/store/schema.h"
 
@@ -24,6 +25,15 @@ std::int64_t TaskStore::row_of(const TaskName& task) {
   auto found = find_task(database_, task);
   RLFLOW_CHECK(found, to_text(task) + " was not admitted");
   return found->row;
+}
+
+void TaskStore::require_epoch() {
+  std::int64_t now = database_.number("SELECT epoch FROM run");
+  if (now == epoch_ || is_off(Safeguard::epoch_check)) return;
+  throw StoreError(ExitCode::store_damaged, "R0201",
+                   "another process took over `" + database_.file().string() + "`: its epoch is " +
+                       std::to_string(now) + ", this process writes for " + std::to_string(epoch_),
+                   "leave the run to the other process");
 }
 
 void TaskStore::admit(std::span<const NewTask> tasks) {
@@ -75,6 +85,7 @@ void TaskStore::add_manifest(const Manifest& manifest) {
 
 void TaskStore::finish(const FinishedTask& finished) {
   for (const Artifact& output : finished.outputs) add_artifact(output);
+  failpoint("finish: artifacts");
   auto recorded = find_task(database_, finished.task);
   RLFLOW_CHECK(recorded, to_text(finished.task) + " was not admitted");
   std::int64_t row = recorded->row;
@@ -85,6 +96,7 @@ void TaskStore::finish(const FinishedTask& finished) {
     database_.run("INSERT INTO outputs(task,port,digest) VALUES(?1,?2,?3)", row, static_cast<std::int64_t>(port),
                   finished.outputs[port].digest);
   }
+  failpoint("finish: outputs");
   for (const Edge& edge : finished.edges) {
     database_.run("INSERT INTO edges(src,src_port,dst,dst_port,ord) VALUES(?1,?2,?3,?4,0)", row_of(edge.source),
                   std::int64_t{edge.source_port}, row, std::int64_t{edge.port});
@@ -96,9 +108,12 @@ void TaskStore::finish(const FinishedTask& finished) {
   for (const auto& [name, value] : finished.decisions) {
     database_.run("INSERT INTO decisions(task,name,value) VALUES(?1,?2,?3)", row, name, value);
   }
+  failpoint("finish: edges");
   database_.run("UPDATE tasks SET state='done', key=?2 WHERE id=?1", row, finished.key);
   seal_row(database_, kTasksTable, row);
+  failpoint("finish: task");
   add_metrics(finished);
+  failpoint("finish: metrics");
   if (finished.version) add_version(row, *finished.version);
 }
 
@@ -143,13 +158,13 @@ void TaskStore::add_version(std::int64_t task, const NewVersion& version) {
       version.model, version.version, version.version - 1, task, batch, version.outcome, version.steps.applied,
       version.steps.planned, version.weights, version.lineage);
   seal_row(database_, kVersionsTable, version.model, version.version);
-  database_.run("UPDATE heads SET head=?2 WHERE model=?1 AND head=?2-1 AND (SELECT epoch FROM run)=?3", version.model,
-                version.version, epoch_);
+  failpoint("finish: version");
+  database_.run("UPDATE heads SET head=?2 WHERE model=?1 AND head=?2-1", version.model, version.version);
   if (database_.changes() != 1) {
-    throw StoreError(ExitCode::store_damaged, "R0205",
-                     "version " + std::to_string(version.version) + " of `" + version.model +
-                         "` does not follow the head of this epoch",
-                     "another process wrote to the run; check it with `rlflow show`");
+    throw StoreError(
+        ExitCode::store_damaged, "R0205",
+        "version " + std::to_string(version.version) + " of `" + version.model + "` does not follow the head",
+        "another process wrote to the run; check it with `rlflow show`");
   }
 }
 
@@ -159,14 +174,18 @@ void TaskStore::skip(const TaskName& task, const std::optional<NewVersion>& held
 }
 
 void TaskStore::commit_step(Step step, double milliseconds) {
+  failpoint("step: tasks recorded");
   database_.run(insert_unsealed(kStepsTable, 2), step, milliseconds);
   seal_row(database_, kStepsTable, step);
+  failpoint("step: recorded");
 }
 
 void TaskStore::add_checkpoint(const Manifest& manifest, std::span<const Artifact> parts,
                                std::span<const Checkpointed> versions) {
   for (const Artifact& part : parts) add_artifact(part);
+  failpoint("checkpoint: parts");
   add_manifest(manifest);
+  failpoint("checkpoint: manifest");
   for (const Checkpointed& at : versions) {
     if (at.version == 0) continue;  // its source files are its checkpoint
     database_.run("UPDATE versions SET ckpt=?3, sdigest=?4 WHERE model=?1 AND version=?2", at.model, at.version,

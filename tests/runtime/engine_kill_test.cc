@@ -7,13 +7,18 @@
 #include <algorithm>
 #include <thread>
 
+#include "runtime/store/fsck.h"
 #include "runtime/store/run_reader.h"
+#include "tests/runtime/crash_points.h"
+#include "tests/runtime/disk_image.h"
 #include "tests/runtime/run_trace.h"
 #include "tests/support/process.h"
 
 namespace rlflow {
 namespace {
 
+namespace fs = std::filesystem;
+using testing::Draw;
 using testing::fake_plan;
 using testing::FakeLibrary;
 using testing::PlanShape;
@@ -51,15 +56,6 @@ int run_and_kill(const Plan& plan, const std::filesystem::path& run_dir, bool re
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// A small generator of its own, so that a failure names its case.
-struct Draw {
-  std::uint64_t state;
-  int below(int bound) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<int>((state >> 33) % static_cast<std::uint64_t>(bound));
-  }
-};
-
 // Kills the run again and again until it ends by itself; returns how often it was killed.
 int run_to_the_end(const Plan& plan, const std::filesystem::path& run_dir, std::uint64_t seed) {
   Draw draw{seed};
@@ -80,7 +76,9 @@ TEST(Kill, AnywhereAndResumedGivesTheSameRun) {
   ScratchFolder folder("kill");
   std::filesystem::path base = folder.path();
   int kills = 0;
-  for (int variant = 0; variant < 6; ++variant) {
+  const int rounds = testing::long_size() ? 60 : 6;
+  for (int round = 0; round < rounds; ++round) {
+    const int variant = round % 6;
     PlanShape shape;
     shape.steps = 7;
     shape.lag = variant % 3;
@@ -88,12 +86,18 @@ TEST(Kill, AnywhereAndResumedGivesTheSameRun) {
     shape.critic = variant >= 3;
     shape.update_from = variant == 4 ? 3 : 1;
     Plan plan = fake_plan(shape);
-    std::string name = "v" + std::to_string(variant);
+    std::string name = "v" + std::to_string(round);
     ASSERT_EQ(run_fake(plan, base / (name + "whole")).code, ExitCode::yes);
-    kills += run_to_the_end(plan, base / name, 1000 + static_cast<std::uint64_t>(variant));
-    EXPECT_EQ(trace_of(base / name), trace_of(base / (name + "whole"))) << "variant " << variant;
+    kills += run_to_the_end(plan, base / name, 1000 + static_cast<std::uint64_t>(round));
+    EXPECT_EQ(trace_of(base / name), trace_of(base / (name + "whole"))) << "round " << round;
+    PosixFiles files;
+    FsckReport report = fsck(files, base / name, true);
+    EXPECT_EQ(report.problems, std::vector<std::string>());
+    EXPECT_EQ(report.leftovers, std::vector<fs::path>());
+    fs::remove_all(base / name);
   }
-  EXPECT_GE(kills, 30);
+  std::printf("random kills: %d, failures as above\n", kills);
+  EXPECT_GE(kills, testing::long_size() ? 500 : 40);
 }
 
 // An attempt that a kill cut off is lost, not failed.

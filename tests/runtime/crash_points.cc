@@ -1,0 +1,97 @@
+// Children that die at a counted point.
+#include "tests/runtime/crash_points.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "runtime/store/failpoint.h"
+#include "runtime/store/fsck.h"
+#include "tests/runtime/recorded_disk.h"
+#include "tests/runtime/run_trace.h"
+
+namespace rlflow::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Runs with `at_point` called at each point.
+Outcome run_counted(const Plan& plan, const fs::path& run_dir, bool resume,
+                    const std::function<void(const std::string&)>& at_point) {
+  RecordedDisk disk(run_dir.parent_path());
+  disk.before = [&](const DiskOp& op) {
+    at_point(to_text(op));
+    return Fate::pass;
+  };
+  failpoint_control().reached = at_point;
+  FakeLibrary library;
+  Recording recording;
+  EngineOptions options;
+  options.threads = EngineOptions::Threads::seeded;
+  options.files = &disk.files();
+  Outcome outcome = run_with(plan, request_for(run_dir, resume), library, recording, options);
+  failpoint_control().reached = nullptr;
+  return outcome;
+}
+
+}  // namespace
+
+bool long_size() {
+  const char* size = std::getenv("RLFLOW_TEST_SIZE");
+  return size && std::string(size) == "long";
+}
+
+std::vector<std::string> points_of(const Plan& plan, const fs::path& run_dir, bool resume) {
+  std::vector<std::string> points;
+  Outcome outcome = run_counted(plan, run_dir, resume, [&](const std::string& name) { points.push_back(name); });
+  EXPECT_EQ(outcome.code, ExitCode::yes) << outcome.message;
+  return points;
+}
+
+bool die_at(const Plan& plan, const fs::path& run_dir, bool resume, std::int64_t number) {
+  pid_t child = fork();
+  if (child == 0) {
+    std::int64_t reached = 0;
+    Outcome outcome = run_counted(plan, run_dir, resume, [&](const std::string&) {
+      if (++reached == number) kill(getpid(), SIGKILL);
+    });
+    if (outcome.code != ExitCode::yes) std::fprintf(stderr, "%s\n", outcome.message.c_str());
+    _exit(static_cast<int>(outcome.code));
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) {
+    EXPECT_EQ(WTERMSIG(status), SIGKILL);
+    return true;
+  }
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  return false;
+}
+
+std::string go_on_and_compare(const Plan& plan, const fs::path& run_dir,
+                              const std::map<std::string, std::string>& whole) {
+  bool resume = fs::exists(run_dir / "state.db");
+  Outcome outcome = run_fake(plan, run_dir, resume);
+  if (outcome.code != ExitCode::yes) return "it did not end: " + outcome.message;
+  PosixFiles files;
+  FsckReport report = fsck(files, run_dir, true);
+  if (!report.problems.empty()) return "fsck: " + report.problems.front();
+  if (!report.leftovers.empty()) return "left over: " + report.leftovers.front().string();
+  std::map<std::string, std::string> here = trace_of(run_dir);
+  if (here == whole) return {};
+  for (const auto& [name, value] : whole) {
+    if (here[name] != value) return name + " is `" + here[name] + "`, not `" + value + "`";
+  }
+  return "it has more than the whole run";
+}
+
+void copy_folder(const fs::path& from, const fs::path& to) {
+  fs::remove_all(to);
+  fs::create_directories(to.parent_path());
+  fs::copy(from, to, fs::copy_options::recursive);
+}
+
+}  // namespace rlflow::testing
