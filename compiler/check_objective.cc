@@ -28,6 +28,8 @@ void check_effect(const FlowNode& node, const SettingSpec& spec, Diagnostics& di
   auto given = node.settings.find(spec.name);
   const std::string* word = spec.with_setting.empty() ? nullptr : word_of(node, spec.with_setting);
   if (word == nullptr || given == node.settings.end() || given->second.origin == Origin::fallback) return;
+  // `rlflow params` lists the default of every setting, and to give it from outside changes nothing.
+  if (given->second.origin != Origin::source && spec.fallback && *spec.fallback == given->second.value) return;
   if (std::find(spec.with_words.begin(), spec.with_words.end(), *word) != spec.with_words.end()) return;
   Diagnostic& message =
       diagnostics.error("E0322", given->second.span,
