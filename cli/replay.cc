@@ -29,17 +29,25 @@ const char* verdict_name(Verdict verdict) {
   return "?";
 }
 
-void print_json(const ReplayOptions& options, const ReplayReport& report) {
-  nlohmann::json object = {{"format", "rlflow.replay/1"},
-                           {"task", options.task},
-                           {"verdict", verdict_name(report.verdict)},
-                           {"detail", report.detail},
-                           {"notes", report.redone}};
+// Whether the task is judged by a program of the user's: what it said is a recorded fact, not a function of the inputs.
+bool is_external(const Plan& plan, const std::string& task) {
+  const std::string name = task.substr(0, task.find(':'));
+  for (const PlanNode& node : plan.nodes) {
+    if (node.name == name && node.reward.valid()) return plan.rewards[node.reward.index()].source == "exec";
+  }
+  return false;
+}
+
+void print_json(const ReplayOptions& options, const ReplayReport& report, bool external) {
+  nlohmann::json object = {
+      {"format", "rlflow.replay/1"}, {"task", options.task},    {"verdict", verdict_name(report.verdict)},
+      {"external", external},        {"detail", report.detail}, {"notes", report.redone}};
   std::cout << object.dump() << "\n";
 }
 
-void print_text(const ReplayOptions& options, const ReplayReport& report) {
+void print_text(const ReplayOptions& options, const ReplayReport& report, bool external) {
   std::cout << options.task << "  " << verdict_name(report.verdict);
+  if (external && report.verdict == Verdict::differs) std::cout << " (external)";
   if (!report.detail.empty()) std::cout << ": " << report.detail;
   std::cout << "\n";
   for (const std::string& line : report.redone) std::cout << "  " << line << "\n";
@@ -55,10 +63,14 @@ ExitCode replay_task(const ReplayOptions& options, const Session& session) {
   Plan plan = recorded_plan(recorded, {}, &cluster);
   ReplayReport report;
   Outcome outcome = api.replay(plan, request, report);
+  const bool external = is_external(plan, options.task);
+  if (external && report.verdict == Verdict::differs) {
+    outcome.help = "a program outside gave other rewards this time; the stored ones stand and are used";
+  }
   if (options.json) {
-    print_json(options, report);
+    print_json(options, report, external);
   } else {
-    print_text(options, report);
+    print_text(options, report, external);
   }
   print_outcome(outcome, &plan, session);
   return outcome.code;

@@ -50,10 +50,6 @@ void ArgumentMessages::unknown_name(const ArgumentSpec& spec, const Given& given
   std::string noun = spec.role == ArgumentRole::edge ? "output" : std::string(rlflow::noun_of(kind)).substr(2);
   Diagnostic& message = diagnostics.error("E0201", given.span, "there is no " + noun + " `" + name + "`");
   suggest(message, name, given.span, candidates, spec.role == ArgumentRole::edge ? "fitting outputs" : plural_of(kind));
-  std::size_t dot = name.find('.');
-  const Symbol* base = dot == std::string::npos ? nullptr : scope.find(name.substr(0, dot));
-  if (base != nullptr && base->kind == SymbolKind::output)
-    message.note("metrics of a node cannot be inputs of another");
   if (spec.role == ArgumentRole::edge) offer_unnamed(spec, name, message);
 }
 

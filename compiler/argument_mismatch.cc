@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/argument_messages.h"
+#include "compiler/metric_inputs.h"
 #include "compiler/names.h"
 
 namespace rlflow {
@@ -126,10 +127,12 @@ bool ArgumentMessages::is_one_too_early(const ArgumentSpec& spec, const Given& g
 void ArgumentMessages::wrong_kind(const ArgumentSpec& spec, const Given& given, const NodeSignature& signature) const {
   const FlowNode& maker = pipeline.node(given.node);
   const NodeOutput& output = maker.outputs[static_cast<std::size_t>(given.port)];
+  const Kind kind = kind_of(output, given.metric);
   Diagnostic& message = diagnostics.error(
       "E0301", given.span,
-      op() + " needs " + wanted_words(spec) + ", but `" + output.name + "` is " + noun_of(output.kind));
-  message.label(type_words(pipeline, output)).at(maker.callee_span, "made here");
+      op() + " needs " + wanted_words(spec) + ", but " + written(given.span) + " is " + noun_of(kind));
+  message.label(given.metric.empty() ? type_words(pipeline, output) : noun_of(kind));
+  message.at(maker.callee_span, "made here");
   message.note(place_of(spec, signature) + " is " + type_words(spec));
   std::vector<const NodeOutput*> fitting = outputs_of(spec.kinds);
   if (!fitting.empty()) {

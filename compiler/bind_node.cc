@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compiler/argument_messages.h"
+#include "compiler/metric_inputs.h"
 #include "compiler/names.h"
 #include "compiler/resolve_parts.h"
 #include "compiler/settings.h"
@@ -159,7 +160,7 @@ class NodeBinder {
   // A take node needs rows of the kind that it makes; evaluate needs prompts.
   void check_rows(const Given& given) {
     const Source& data = pipeline_.data[static_cast<std::size_t>(given.index)];
-    if (data.signature == nullptr) return;
+    if (data.signature == nullptr || !data.known) return;
     Kind wanted = Kind::prompts;
     for (const OutputSpec& output : signature().outputs) {
       if (output.kind == Kind::examples || output.kind == Kind::pairs) wanted = output.kind;
@@ -197,10 +198,11 @@ class NodeBinder {
       input.node = given.node;
       input.port = given.port;
       input.init = given.init;
+      input.metric = given.metric;
       if (std::find(spec.kinds.begin(), spec.kinds.end(), Kind::scalar) != spec.kinds.end()) return input;
       input.from = NodeInput::From::unknown;
       const NodeOutput& last = pipeline_.node(given.node).outputs[static_cast<std::size_t>(given.port)];
-      if (last.known && last.kind != Kind::scalar) return input;  // told of `prev` itself
+      if (last.known && kind_of(last, given.metric) != Kind::scalar) return input;  // told of `prev` itself
       context_.diagnostics
           .error("E0404", given.span,
                  "`" + spec.name + "` of `" + node_.op + "` needs " + wanted_words(spec) + " of this step")
@@ -215,7 +217,9 @@ class NodeBinder {
     const FlowNode& maker = pipeline_.node(given.node);
     const NodeOutput& output = maker.outputs[static_cast<std::size_t>(given.port)];
     if (!output.known) return input;
-    if (std::find(spec.kinds.begin(), spec.kinds.end(), output.kind) == spec.kinds.end()) {
+    if (!check_metric(maker, given.port, given.metric, given.span, context_.diagnostics)) return input;
+    const Kind kind = kind_of(output, given.metric);
+    if (std::find(spec.kinds.begin(), spec.kinds.end(), kind) == spec.kinds.end()) {
       messages_.wrong_kind(spec, given, signature());
       return input;
     }
@@ -230,23 +234,35 @@ class NodeBinder {
     input.from = NodeInput::From::edge;
     input.node = given.node;
     input.port = given.port;
+    input.metric = given.metric;
     unify(spec, given, output);
     return input;
   }
 
   // Letters of the signature stand for dimensions: the first input binds one, the others must agree.
   void unify(const ArgumentSpec& spec, const Given& given, const NodeOutput& output) {
-    for (std::size_t d = 0; d < output.dims.size() && d < spec.dims.size(); ++d) {
-      auto [bound, fresh] = letters_.emplace(spec.dims[d], output.dims[d]);
+    const std::vector<DimId> dims = with_tokens(output, spec.dims.size());
+    for (std::size_t d = 0; d < dims.size() && d < spec.dims.size(); ++d) {
+      auto [bound, fresh] = letters_.emplace(spec.dims[d], dims[d]);
       if (fresh) {
         binders_[spec.dims[d]] = &given;
         continue;
       }
-      if (bound->second == output.dims[d] || !bound->second.valid() || !output.dims[d].valid()) continue;
-      messages_.different_origin(given, output.dims[d], *binders_[spec.dims[d]], bound->second, spec.dims[d]);
+      if (bound->second == dims[d] || !bound->second.valid() || !dims[d].valid()) continue;
+      messages_.different_origin(given, dims[d], *binders_[spec.dims[d]], bound->second, spec.dims[d]);
       node_.known = false;
       return;
     }
+  }
+
+  // One number a response, where one a token may stand: its tokens are those of the responses themselves.
+  std::vector<DimId> with_tokens(const NodeOutput& output, std::size_t wanted) const {
+    if (output.dims.size() != 1 || wanted != 2 || !output.dims[0].valid()) return output.dims;
+    const NodeId maker = pipeline_.dims[output.dims[0].index()].maker;
+    for (const NodeOutput& of_maker : pipeline_.node(maker).outputs) {
+      if (of_maker.dims.size() == 2 && of_maker.dims[0] == output.dims[0]) return of_maker.dims;
+    }
+    return output.dims;
   }
 
   NodeInput bind_constant(const ArgumentSpec& spec, const Given& given) {

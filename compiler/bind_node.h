@@ -21,6 +21,7 @@ struct Given {
   const ast::Argument* source = nullptr;
   NodeId node;  // edge, previous_step
   std::int32_t port = 0;
+  std::string metric;       // of a metrics output, `step.kl`; empty: the whole output
   std::int32_t index = -1;  // model, replica, data, reward
   double init = 0;          // previous_step
   Span span;                // the value

@@ -27,8 +27,11 @@ void check_flow(const CheckInput& input, Diagnostics& diagnostics);        // a 
 void check_versions(const CheckInput& input, Diagnostics& diagnostics);    // writers, sync, staleness, `from`
 void check_sampling(const CheckInput& input, Diagnostics& diagnostics);    // temperature, truncation, group size
 void check_kl(const CheckInput& input, Diagnostics& diagnostics);          // a KL weight if and only if a reference
+void check_objective(const CheckInput& input, Diagnostics& diagnostics);   // settings, losses, weights, baselines
+void check_rows(const CheckInput& input, Diagnostics& diagnostics);        // data without end where one is needed
 void check_batches(const CheckInput& input, Diagnostics& diagnostics);     // minibatch, micro, budget
-void check_files(const CheckInput& input, Diagnostics& diagnostics);       // models and data are there
+void check_files(const CheckInput& input, Diagnostics& diagnostics);       // models, data and programs are there
+void check_tokenizers(const CheckInput& input, Diagnostics& diagnostics);  // equal where models share tokens
 void check_executable(const CheckInput& input, Diagnostics& diagnostics);  // for a run: what this version executes
 void check_unused(const CheckInput& input, Diagnostics& diagnostics);      // lints; only where there are no errors
 

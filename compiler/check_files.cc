@@ -1,4 +1,5 @@
-// Whether the folders of models and the files of data are there.
+// Whether the folders of models, the files of data and the programs of rewards are there.
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -6,6 +7,8 @@
 
 #include "compiler/check.h"
 #include "compiler/names.h"
+#include "nodes/format/command.h"
+#include "nodes/format/format_error.h"
 
 namespace rlflow {
 namespace {
@@ -52,15 +55,70 @@ void check_model(const CheckInput& input, const Model& model, Diagnostics& diagn
   }
 }
 
-void check_data(const CheckInput& input, const Source& data, Diagnostics& diagnostics) {
-  if (data.source == "builtin" || data.signature == nullptr) return;
-  fs::path path = fs::path(input.pipeline.root) / data.argument;
+void check_data_file(const CheckInput& input, const std::string& name, Span at, Diagnostics& diagnostics) {
+  fs::path path = fs::path(input.pipeline.root) / name;
   std::error_code error;
   if (fs::is_regular_file(path, error)) return;
+  Diagnostic& message = report(input, "E0604", at, "there is no data file `" + name + "`", diagnostics)
+                            .note("tried `" + path.string() + "`; paths are relative to the project root");
+  advise_on_path(path, name, message);
+}
+
+void check_data(const CheckInput& input, const Source& data, Diagnostics& diagnostics) {
+  if (data.source == "builtin" || data.signature == nullptr) return;
+  check_data_file(input, data.argument, data.argument_span, diagnostics);
+}
+
+// `python3 reward.py`: the text that an interpreter is to read.
+bool is_script(const std::string& word) {
+  const std::string extension = fs::path(word).extension();
+  for (const char* known : {".py", ".sh", ".js", ".rb", ".pl", ".lua", ".R"}) {
+    if (extension == known) return true;
+  }
+  return false;
+}
+
+void check_command(const CheckInput& input, const Source& reward, Diagnostics& diagnostics) {
+  const fs::path root = input.pipeline.root;
+  std::vector<std::string> words;
+  try {
+    words = command_words(reward.argument);
+  } catch (const FormatError& error) {
+    diagnostics.error("E0607", reward.argument_span, std::string("this is no command: ") + error.what());
+    return;
+  }
+  const char* search = std::getenv("PATH");
+  if (!find_program(words[0], root, search != nullptr ? search : "")) {
+    Diagnostic& message =
+        report(input, "E0607", reward.argument_span, "there is no program `" + words[0] + "`", diagnostics);
+    if (words[0].find('/') == std::string::npos) {
+      message.note("looked for it in the folders of PATH; one of the project is written with a `/`: `./" + words[0] +
+                   "`");
+      return;
+    }
+    std::error_code error;
+    if (fs::is_regular_file(root / words[0], error)) {
+      message.note("`" + (root / words[0]).string() + "` is there but may not be executed");
+      return;
+    }
+    message.note("tried `" + (root / words[0]).string() + "`; paths are relative to the project root");
+    return advise_on_path(root / words[0], words[0], message);
+  }
+  std::error_code error;
+  if (words.size() < 2 || !is_script(words[1]) || fs::is_regular_file(root / words[1], error)) return;
   Diagnostic& message =
-      report(input, "E0604", data.argument_span, "there is no data file `" + data.argument + "`", diagnostics)
-          .note("tried `" + path.string() + "`; paths are relative to the project root");
-  advise_on_path(path, data.argument, message);
+      report(input, "E0607", reward.argument_span, "there is no program `" + words[1] + "`", diagnostics)
+          .note("tried `" + (root / words[1]).string() + "`; paths are relative to the project root");
+  advise_on_path(root / words[1], words[1], message);
+}
+
+void check_reward(const CheckInput& input, const Source& reward, Diagnostics& diagnostics) {
+  if (reward.signature == nullptr) return;
+  if (reward.source == "exec") check_command(input, reward, diagnostics);
+  auto examples = reward.settings.find("examples");
+  if (examples == reward.settings.end()) return;
+  const auto* name = examples->second.value.get<std::string>();
+  if (name != nullptr) check_data_file(input, *name, examples->second.value_span, diagnostics);
 }
 
 }  // namespace
@@ -73,6 +131,7 @@ void check_files(const CheckInput& input, Diagnostics& diagnostics) {
     if (!model.path.empty() && told.emplace(model.path, model.loader).second) check_model(input, model, diagnostics);
   }
   for (DataId id : usage.data) check_data(input, input.pipeline.data[id.index()], diagnostics);
+  for (RewardId id : usage.rewards) check_reward(input, input.pipeline.rewards[id.index()], diagnostics);
 }
 
 }  // namespace rlflow

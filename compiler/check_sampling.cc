@@ -1,5 +1,6 @@
 // Whether samples can be learned from: temperature, truncated sampling, the size of groups.
 #include <string>
+#include <vector>
 
 #include "compiler/check.h"
 
@@ -73,6 +74,24 @@ void check_group_size(const CheckInput& input, NodeId id, Diagnostics& diagnosti
   }
 }
 
+// What the update learns from: its ancestors, but not through the `baseline` of an advantage, whose rollout is greedy
+// on purpose.
+std::set<NodeId> learned_from(const Pipeline& pipeline, NodeId update) {
+  std::set<NodeId> found;
+  std::vector<NodeId> open{update};
+  while (!open.empty()) {
+    const FlowNode& node = pipeline.node(open.back());
+    open.pop_back();
+    for (const NodeInput& input : node.inputs) {
+      if (input.from != NodeInput::From::edge) continue;
+      const bool known = node.signature != nullptr;
+      if (known && node.signature->arguments[static_cast<std::size_t>(input.argument)].name == "baseline") continue;
+      if (found.insert(input.node).second) open.push_back(input.node);
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 void check_sampling(const CheckInput& input, Diagnostics& diagnostics) {
@@ -82,7 +101,7 @@ void check_sampling(const CheckInput& input, Diagnostics& diagnostics) {
     check_group_size(input, NodeId(n), diagnostics);
     const FlowNode& update = pipeline.nodes[n];
     if (!is_live(update) || update.signature->effect != NodeEffect::update) continue;
-    for (NodeId id : ancestors(pipeline, NodeId(n))) {
+    for (NodeId id : learned_from(pipeline, NodeId(n))) {
       if (is_rollout(pipeline.node(id)) && told.insert(id).second)
         check_rollout(pipeline.node(id), update, diagnostics);
     }

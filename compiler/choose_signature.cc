@@ -3,6 +3,7 @@
 #include <climits>
 
 #include "compiler/bind_node.h"
+#include "compiler/metric_inputs.h"
 
 namespace rlflow {
 namespace {
@@ -68,7 +69,8 @@ bool role_takes(const ArgumentSpec& spec, const Given& given, const Pipeline& pi
       if (spec.role != ArgumentRole::edge) return false;
       const std::vector<NodeOutput>& outputs = pipeline.node(given.node).outputs;
       const NodeOutput& output = outputs[static_cast<std::size_t>(given.port)];
-      return !output.known || std::find(spec.kinds.begin(), spec.kinds.end(), output.kind) != spec.kinds.end();
+      return !output.known ||
+             std::find(spec.kinds.begin(), spec.kinds.end(), kind_of(output, given.metric)) != spec.kinds.end();
     }
     case Given::What::previous_step:
       return spec.role == ArgumentRole::edge &&

@@ -64,6 +64,12 @@ std::span<const CodeInfo> name_codes() {
        "`traj.temperature`. Numbers, true, false and lists of them stand as they are; all else is written in quotes as "
        "on the command line: `timeout = \"5s\"`, `estimator = \"rloo\"`, `gpus = \"gpu[0..4]\"`.",
        "", ""},
+      {"E0219", "", "`X` has no metric `Y`",
+       "`update` and `evaluate` give metrics, named numbers of which each can be an input: `step.loss`. Some are "
+       "reported "
+       "only with an input or a setting: the `kl` of an update needs `ref`.",
+       R"(now : scalar = adapt_kl(prev(now, init=0.1), prev(step.los, init=0.1)) { target = 0.1, horizon = 1000 })",
+       R"(now : scalar = adapt_kl(prev(now, init=0.1), prev(step.loss, init=0.1)) { target = 0.1, horizon = 1000 })"},
   };
   return kCodes;
 }

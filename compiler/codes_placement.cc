@@ -74,6 +74,17 @@ std::span<const CodeInfo> file_codes() {
       {"E0606", "", "a source needs a string",
        "Paths, commands and names of built-ins are strings, or parameters of type path or string.",
        R"(reward exact = builtin(7))", R"(reward exact = builtin("exact_answer"))"},
+      {"E0607", "", "there is no program `X`",
+       "The command of `exec` is split at white space, with '…' and \"…\" around words that hold some; no shell reads "
+       "it. Its first word is looked for in the folders of PATH or, with a `/`, from the project root. Missing "
+       "programs "
+       "are a warning in `check` and an error in `run`.",
+       R"(reward exact = exec("pyhton3 judge.py"))", ""},
+      {"E0608", "", "`A` reads tokens of `B`, whose tokenizer is another",
+       "Models joined by an edge that carries tokens need equal tokenizers (tokenizer.json, but for its layout). A "
+       "judge "
+       "in `score` reads text and may have its own.",
+       "", ""},
   };
   return kCodes;
 }

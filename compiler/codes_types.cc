@@ -79,6 +79,34 @@ std::span<const CodeInfo> type_codes() {
       {"E0320", "", "`DATA` holds no KIND",
        "A data set gives prompts, examples or pairs, and each `take` node reads one of them.",
        R"(more = take_pairs(train, 8))", R"(more = take(train, 8))"},
+      {"E0321", "", "`OP` asks every row of `DATA`, which has no last one",
+       "A generator makes rows without end. What asks every row, and `shuffle`, need to know how many: give its "
+       "declaration a `size`.",
+       R"(data test = builtin("addition") { seed = 2, split = test })",
+       R"(data test = builtin("addition") { seed = 2, split = test, size = 64 })"},
+      {"E0322", "", "`SETTING` has no effect with `OTHER = WORD`",
+       "Some settings belong to some words of another one: `scale` to `estimator = grpo`, `dual_clip` to `loss = ppo`. "
+       "A value that nothing uses would be believed to do something.",
+       R"(adv : adv[B] = advantage(r) { estimator = rloo, scale = batch })",
+       R"(adv : adv[B] = advantage(r) { estimator = grpo, scale = batch })"},
+      {"E0323", "", "`loss = X` needs one advantage a response",
+       "gspo and gmpo compare whole responses: one ratio each, and one advantage. An advantage for each token fits the "
+       "losses of tokens.",
+       R"(adv = advantage(r) { estimator = reinforce_pp })"
+       "\n"
+       R"(step = update(policy, traj, adv) { loss = gmpo })",
+       R"(adv = advantage(r) { estimator = grpo })"
+       "\n"
+       R"(step = update(policy, traj, adv) { loss = gmpo })"},
+      {"E0324", "", "`OP` has N rewards and M weights",
+       "`weights` has one number for each reward, in the order of the inputs; without it each weighs 1.",
+       R"(both : reward[B] = combine(r, r) { weights = [0.5] })",
+       R"(both : reward[B] = combine(r, r) { weights = [0.5, 0.5] })"},
+      {"E0325", "", "`baseline` needs the rewards of one greedy response to each prompt",
+       "`estimator = remax` takes from each reward that of the most likely response, so its baseline is judged on a "
+       "rollout of its own with `n=1` and `temperature = 0`.",
+       R"(adv : adv[B, T] = advantage(r, baseline=r) { estimator = remax })",
+       R"(adv : adv[B] = advantage(r) { estimator = rloo })"},
   };
   return kCodes;
 }

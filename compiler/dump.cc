@@ -13,16 +13,19 @@ std::string text_of(const Settings& settings) {
   return text + "}";
 }
 
+std::string metric_text(const std::string& metric) { return metric.empty() ? "" : "." + metric; }
+
 std::string input_text(const Pipeline& pipeline, const NodeInput& input) {
   switch (input.from) {
     case NodeInput::From::absent: return "-";
     case NodeInput::From::declaration: return "declared";
     case NodeInput::From::constant: return "constant";
     case NodeInput::From::unknown: return "?";
-    case NodeInput::From::edge: return pipeline.node(input.node).name + "#" + std::to_string(input.port);
+    case NodeInput::From::edge:
+      return pipeline.node(input.node).name + "#" + std::to_string(input.port) + metric_text(input.metric);
     case NodeInput::From::previous_step:
-      return "prev " + pipeline.node(input.node).name + "#" + std::to_string(input.port) + " init " +
-             double_text(input.init);
+      return "prev " + pipeline.node(input.node).name + "#" + std::to_string(input.port) + metric_text(input.metric) +
+             " init " + double_text(input.init);
   }
   return "";
 }
@@ -52,7 +55,7 @@ std::string node_text(const PlanNode& node) {
       text += "-";
       continue;
     }
-    text += std::to_string(input.node.value) + "#" + std::to_string(input.port);
+    text += std::to_string(input.node.value) + "#" + std::to_string(input.port) + metric_text(input.metric);
     if (input.previous_step) text += " prev " + double_text(input.init);
   }
   text += ") ->";

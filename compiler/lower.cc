@@ -144,6 +144,7 @@ PlanInput lower_input(const NodeInput& input, const Numbers& numbers) {
   if (input.from != NodeInput::From::edge && !previous) return plan;
   plan.node = renumbered(numbers.nodes, input.node);
   plan.port = input.port;
+  plan.metric = input.metric;
   plan.previous_step = previous;
   plan.init = input.init;
   return plan;

@@ -65,7 +65,7 @@ void add_node(Hasher& hasher, const PlanNode& node, const Catalog& catalog) {
     hasher.field(std::int64_t{input.node.value})
         .field(std::int64_t{input.port})
         .field(std::int64_t{input.previous_step});
-    hasher.field(double_text(input.init));
+    hasher.field(double_text(input.init)).field(input.metric);
   }
   for (std::int32_t id : {node.model.value, node.replica.value, node.data.value, node.reward.value,
                           node.tokenizer.value, node.group.value}) {

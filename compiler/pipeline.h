@@ -102,6 +102,7 @@ struct Source {
   std::string argument;                        // name of the builtin, path, command
   const SourceSignature* signature = nullptr;  // in the catalog; null where unknown
   Settings settings;
+  bool known = true;  // false: something in its declaration is wrong, so checks about it are off
   bool used = false;
   Span span;
   Span name_span;
@@ -151,7 +152,8 @@ struct NodeInput {
   std::int32_t argument = 0;  // index into the signature's arguments
   NodeId node;                // edge, previous_step
   std::int32_t port = 0;
-  double init = 0;  // previous_step
+  double init = 0;     // previous_step
+  std::string metric;  // edge, previous_step: this number of a metrics output; empty: the whole output
   Span span;
 };
 

@@ -168,6 +168,7 @@ class DeclarationResolver {
     SettingsOwner owner{"`" + what + "`", source.name, pointers(source.signature->settings), {}, call.span, {}};
     BoundSettings bound = bind_settings(settings_of(settings), owner, evaluator_, overrides_, sources_);
     source.settings = std::move(bound.values);
+    source.known = bound.complete;
     return source;
   }
 

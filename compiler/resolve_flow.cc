@@ -3,6 +3,7 @@
 #include <set>
 
 #include "compiler/bind_node.h"
+#include "compiler/metric_inputs.h"
 #include "compiler/names.h"
 #include "compiler/resolve.h"
 #include "compiler/resolve_parts.h"
@@ -161,6 +162,10 @@ class FlowResolver {
     given.what = Given::What::expression;
     if (reference == nullptr || reference->index) return given;
     const Symbol* symbol = scope_.find(reference->name.text);
+    if (auto metric = metric_reference(scope_, reference->name.text); symbol == nullptr && metric) {
+      given.metric = metric->metric;
+      symbol = metric->output;
+    }
     if (symbol == nullptr) {
       given.what = Given::What::unknown;
       return given;
@@ -223,7 +228,9 @@ class FlowResolver {
           .help("write `prev(x, init=0.0)`");
       return;
     }
-    const Symbol* symbol = expect_symbol(scope_, name->name, SymbolKind::output, diagnostics_);
+    auto metric = metric_reference(scope_, name->name.text);
+    const Symbol* symbol =
+        metric ? metric->output : expect_symbol(scope_, name->name, SymbolKind::output, diagnostics_);
     std::optional<Value> value = evaluator_.evaluate(*init);
     if (symbol == nullptr || !value) return;
     const double* real = value->get<double>();
@@ -236,21 +243,23 @@ class FlowResolver {
     given.node = NodeId(symbol->index);
     given.port = symbol->port;
     given.init = real ? *real : static_cast<double>(*whole);
+    if (metric) given.metric = metric->metric;
     ++pipeline_.nodes[given.node.index()].outputs[static_cast<std::size_t>(given.port)].readers;
-    previous_.push_back({given.node, given.port, name->name.span});
+    previous_.push_back({given.node, given.port, given.metric, name->name.span});
   }
 
   // prev may name a later node, so what it names is checked when all are typed.
   void check_previous() {
-    for (const auto& [id, port, span] : previous_) {
+    for (const auto& [id, port, metric, span] : previous_) {
       const FlowNode& node = pipeline_.node(id);
       const NodeOutput& output = node.outputs[static_cast<std::size_t>(port)];
-      if (!output.known || output.kind == Kind::scalar) continue;
-      diagnostics_
-          .error("E0404", span,
-                 "`prev` carries numbers from step to step, but `" + output.name + "` is " + noun_of(output.kind))
-          .label(type_words(pipeline_, output))
-          .at(node.callee_span, "made here");
+      if (!check_metric(node, port, metric, span, diagnostics_)) continue;
+      if (!output.known || kind_of(output, metric) == Kind::scalar) continue;
+      Diagnostic& message = diagnostics_.error(
+          "E0404", span,
+          "`prev` carries numbers from step to step, but `" + output.name + "` is " + noun_of(output.kind));
+      message.label(type_words(pipeline_, output)).at(node.callee_span, "made here");
+      if (output.kind == Kind::metrics) message.help("name one of its numbers: " + metric_examples(node, output));
     }
   }
 
@@ -262,6 +271,8 @@ class FlowResolver {
     for (const ast::Argument& argument : pending_[id.index()].statement->call.arguments) {
       const auto* name = std::get_if<ast::Reference>(&argument.value.data);
       const Symbol* symbol = name ? scope_.find(name->name.text) : nullptr;
+      if (auto metric = name && symbol == nullptr ? metric_reference(scope_, name->name.text) : std::nullopt)
+        symbol = metric->output;
       if (symbol != nullptr && symbol->kind == SymbolKind::output) reads.push_back(NodeId(symbol->index));
     }
     return reads;
@@ -284,7 +295,7 @@ class FlowResolver {
     for (const NodeSignature& signature : context_.catalog.nodes) {
       if (signature.op != pipeline_.node(id).op) continue;
       for (const OutputSpec& output : signature.outputs) {
-        if (output.kind == Kind::scalar) return true;
+        if (output.kind == Kind::scalar || output.kind == Kind::metrics) return true;
       }
     }
     return false;
@@ -329,6 +340,7 @@ class FlowResolver {
   struct PreviousRead {
     NodeId node;
     std::int32_t port;
+    std::string metric;
     Span span;
   };
   std::vector<PreviousRead> previous_;

@@ -17,12 +17,12 @@
 namespace rlflow {
 
 std::span<const NodeKind> node_kinds() {
-  static constexpr NodeKind kKinds[] = {
+  static const NodeKind kKinds[] = {
       {"take", make_take_node},
       {"take_examples", make_take_examples_node},
       {"take_pairs", make_take_pairs_node},
       {"rollout", make_rollout_node},
-      {"score/function", make_score_node},
+      {"score/function", JudgingNodeFactory(make_score_node)},
       {"logprob", make_logprob_node},
       {"logprob/pairs", make_logprob_node},
       {"value", make_value_node},

@@ -4,7 +4,9 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <variant>
 
+#include "nodes/reward/reward.h"
 #include "runtime/contract/node.h"
 #include "runtime/contract/plan.h"
 
@@ -12,10 +14,12 @@ namespace rlflow {
 
 // Throws std::runtime_error for a plan node that this build cannot make (a file that cannot be read, say).
 using NodeFactory = std::unique_ptr<Node> (*)(const Plan& plan, NodeId node);
+// Of a kind that judges responses: a judge may be a program, which runs somewhere.
+using JudgingNodeFactory = std::unique_ptr<Node> (*)(const Plan& plan, NodeId node, const RewardPlace& place);
 
 struct NodeKind {
   std::string_view signature;  // key in nodes/signatures
-  NodeFactory make;
+  std::variant<NodeFactory, JudgingNodeFactory> make;
 };
 
 // Every kind with `runs = true` but checkpoint, which the engine does itself.

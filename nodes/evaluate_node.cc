@@ -16,10 +16,12 @@ constexpr std::size_t kSamplesShown = 3;
 
 struct Question {
   DataRow row;
+  std::string fields;  // of the row, for a judge outside
   std::vector<std::int32_t> tokens;
 };
 
-std::vector<Question> read_questions(const Plan& plan, const PlanNode& node, const Tokenizer& tokenizer) {
+std::vector<Question> read_questions(const Plan& plan, const PlanNode& node, const Tokenizer& tokenizer,
+                                     bool with_fields) {
   const PlanData& data = data_of(plan, node);
   const std::unique_ptr<Dataset> dataset = open_dataset(data, plan.root);
   const std::optional<std::int64_t> size = dataset->size();
@@ -29,7 +31,7 @@ std::vector<Question> read_questions(const Plan& plan, const PlanNode& node, con
   std::vector<Question> questions;
   for (std::int64_t i = 0; i < *size; ++i) {
     try {
-      Question question{dataset->row(i), {}};
+      Question question{dataset->row(i), with_fields ? dataset->fields(i) : "", {}};
       question.tokens = tokenizer.encode_prompt(question.row.prompt);
       questions.push_back(std::move(question));
     } catch (const std::runtime_error& error) {
@@ -41,31 +43,59 @@ std::vector<Question> read_questions(const Plan& plan, const PlanNode& node, con
 
 class EvaluateNode final : public Node {
  public:
-  EvaluateNode(const Plan& plan, const PlanNode& node)
+  EvaluateNode(const Plan& plan, const PlanNode& node, const RewardPlace& place)
       : sampling_(plan, node, int_at(node.settings, "n"), RandomPurpose::evaluation),
         tokenizer_(tokenizer_of(plan, node)),
-        reward_(make_reward(reward_of(plan, node))),
-        questions_(read_questions(plan, node, tokenizer_)) {
+        reward_name_(reward_of(plan, node).name),
+        reward_(make_reward(reward_of(plan, node), place)),
+        workers_(static_cast<std::int32_t>(int_at(node.settings, "workers"))),
+        questions_(read_questions(plan, node, tokenizer_, reward_->external())) {
     for (const Question& question : questions_) prompts_.push_back(question.tokens);
   }
 
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
-    return judge(generate(generator_, sampling_, inputs, context, prompts_));
+    return judge(generate(generator_, sampling_, inputs, context, prompts_), context);
   }
 
  private:
-  TaskResult judge(const std::vector<Response>& responses) const {
+  const Question& question(std::size_t response) const {
+    return questions_[response / static_cast<std::size_t>(sampling_.samples)];
+  }
+
+  // Throws std::runtime_error naming the reward for the first response without a value.
+  std::vector<double> rewards(const std::vector<Response>& responses, const std::vector<std::string>& texts,
+                              const TaskContext& context, TaskResult& result) {
+    std::vector<RewardRequest> requests;
+    for (std::size_t i = 0; i < responses.size(); ++i) {
+      const Question& asked = question(i);
+      requests.push_back({asked.row.prompt, texts[i], asked.row.answer, responses[i].ended, asked.fields});
+    }
+    Judging how;
+    how.stop = context.stop;
+    how.workers = workers_;
+    try {
+      Judgement judgement = reward_->judge(requests, how);
+      result.warnings = std::move(judgement.warnings);
+      return values_of(judgement, requests);
+    } catch (const TaskStopped&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw std::runtime_error("reward `" + reward_name_ + "`, " + error.what());
+    }
+  }
+
+  TaskResult judge(const std::vector<Response>& responses, const TaskContext& context) {
     TaskResult result;
+    std::vector<std::string> texts;
+    for (const Response& response : responses) texts.push_back(tokenizer_.decode_response(response.tokens));
+    const std::vector<double> values = rewards(responses, texts, context, result);
     double reward = 0, tokens = 0, cut = 0;
     for (std::size_t i = 0; i < responses.size(); ++i) {
-      const Question& question = questions_[i / static_cast<std::size_t>(sampling_.samples)];
-      const std::string text = tokenizer_.decode_response(responses[i].tokens);
-      const double value = judged_value(*reward_, {question.row.prompt, text, question.row.answer, responses[i].ended});
-      reward += value;
+      reward += values[i];
       tokens += static_cast<double>(responses[i].tokens.size());
       cut += responses[i].ended ? 0 : 1;
       if (i % static_cast<std::size_t>(sampling_.samples) == 0 && result.samples.size() < kSamplesShown) {
-        result.samples.push_back({question.row.prompt, text, value});
+        result.samples.push_back({question(i).row.prompt, texts[i], values[i]});
       }
     }
     const auto count = static_cast<double>(std::max<std::size_t>(1, responses.size()));
@@ -79,7 +109,9 @@ class EvaluateNode final : public Node {
 
   NodeSampling sampling_;
   Tokenizer tokenizer_;
+  std::string reward_name_;
   std::unique_ptr<Reward> reward_;
+  std::int32_t workers_;
   std::vector<Question> questions_;
   std::vector<std::span<const std::int32_t>> prompts_;  // into questions_
   Generator generator_;
@@ -87,8 +119,8 @@ class EvaluateNode final : public Node {
 
 }  // namespace
 
-std::unique_ptr<Node> make_evaluate_node(const Plan& plan, NodeId node) {
-  return std::make_unique<EvaluateNode>(plan, plan.nodes[node.index()]);
+std::unique_ptr<Node> make_evaluate_node(const Plan& plan, NodeId node, const RewardPlace& place) {
+  return std::make_unique<EvaluateNode>(plan, plan.nodes[node.index()], place);
 }
 
 }  // namespace rlflow

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "nodes/reward/reward.h"
 #include "runtime/contract/node.h"
 #include "runtime/contract/plan.h"
 
@@ -10,6 +11,6 @@ namespace rlflow {
 
 // Outputs Metrics: accuracy (the mean reward), response_length/mean and clip_ratio; a few samples. Throws
 // std::runtime_error naming data set and row where a row cannot be read, asked or judged.
-std::unique_ptr<Node> make_evaluate_node(const Plan& plan, NodeId node);
+std::unique_ptr<Node> make_evaluate_node(const Plan& plan, NodeId node, const RewardPlace& place);
 
 }  // namespace rlflow

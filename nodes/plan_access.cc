@@ -31,4 +31,20 @@ std::int64_t max_new_of(const Plan& plan, const PlanNode& node) {
   return int_at(plan.nodes[traj.node.index()].settings, "max_new");
 }
 
+const PlanData* data_behind(const Plan& plan, const PlanNode& node) {
+  const PlanNode* at =
+      node.inputs.size() > 1 && node.inputs[1].node.valid() ? &plan.nodes[node.inputs[1].node.index()] : nullptr;
+  while (at != nullptr && at->op != "take") {
+    const PlanNode* before = nullptr;
+    for (const PlanInput& input : at->inputs) {
+      if (!input.node.valid()) continue;
+      const PlanNode& maker = plan.nodes[input.node.index()];
+      const Kind kind = maker.outputs[static_cast<std::size_t>(input.port)].type.kind;
+      if (kind == Kind::prompts || kind == Kind::traj) before = &maker;
+    }
+    at = before;
+  }
+  return at != nullptr && at->data.valid() ? &plan.data[at->data.index()] : nullptr;
+}
+
 }  // namespace rlflow

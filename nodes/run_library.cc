@@ -10,9 +10,12 @@
 
 #include "nodes/batches.h"
 #include "nodes/catalog.h"
+#include "nodes/metric_inputs.h"
 #include "nodes/model/cpu/kernels.h"
 #include "nodes/model/language_model.h"
 #include "nodes/plan_access.h"
+#include "nodes/reward/examples.h"
+#include "nodes/reward/exec_reward.h"
 #include "nodes/signatures/catalog.h"
 
 namespace rlflow {
@@ -28,10 +31,27 @@ class RunLibrary final : public NodeLibrary {
  public:
   RunLibrary() { at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false); }
 
+  void prepare(const Plan& plan, const std::filesystem::path& run_dir) override {
+    run_dir_ = run_dir;
+    const RewardPlace place = reward_place(plan.root, run_dir_);
+    for (const PlanReward& reward : plan.rewards) {
+      make_reward(reward, place);  // a pattern that is none is told now
+      check_examples(reward, place);
+      for (const auto& [file, digest] : program_files(reward, place)) {
+        programs_["reward " + reward.name + ", " + file] = hex(digest);
+      }
+    }
+  }
+
   std::unique_ptr<Node> make_node(const Plan& plan, NodeId node) override {
     const std::string& signature = plan.nodes[node.index()].signature;
     for (const NodeKind& kind : node_kinds()) {
-      if (kind.signature == signature) return kind.make(plan, node);
+      if (kind.signature != signature) continue;
+      const auto* make = std::get_if<NodeFactory>(&kind.make);
+      std::unique_ptr<Node> made =
+          make != nullptr ? (*make)(plan, node)
+                          : std::get<JudgingNodeFactory>(kind.make)(plan, node, reward_place(plan.root, run_dir_));
+      return with_metric_inputs(std::move(made), plan, node);
     }
     throw std::runtime_error("node `" + plan.nodes[node.index()].name + "`: this build has no code for " + signature);
   }
@@ -60,8 +80,10 @@ class RunLibrary final : public NodeLibrary {
   }
 
   std::map<std::string, std::string> environment() override {
-    std::map<std::string, std::string> facts = {
-        {"libtorch", TORCH_VERSION}, {"cpu", at::get_cpu_capability()}, {"cpu kernels", cpu::kernels_name()}};
+    std::map<std::string, std::string> facts = programs_;
+    facts["libtorch"] = TORCH_VERSION;
+    facts["cpu"] = at::get_cpu_capability();
+    facts["cpu kernels"] = cpu::kernels_name();
     for (const NodeSignature& signature : catalog().nodes) {
       if (signature.runs) facts["op " + signature.key] = std::to_string(signature.version);
     }
@@ -82,6 +104,10 @@ class RunLibrary final : public NodeLibrary {
     }
     return files;
   }
+
+ private:
+  std::filesystem::path run_dir_;                // empty until `prepare`
+  std::map<std::string, std::string> programs_;  // digests of the files of reward programs
 };
 
 }  // namespace

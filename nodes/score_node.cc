@@ -1,4 +1,4 @@
-// How responses are judged, one by one.
+// How the texts of a trajectory reach a judge, and what becomes of its verdicts.
 #include "nodes/score_node.h"
 
 #include <cmath>
@@ -37,78 +37,129 @@ double uniform_share(const std::vector<std::int32_t>& group, const std::vector<f
   return groups == 0 ? 0 : static_cast<double>(uniform) / static_cast<double>(groups);
 }
 
+// The texts of a trajectory, kept while they are judged.
+struct JudgedTexts {
+  std::vector<std::string> responses, rows;
+  std::vector<RewardRequest> requests;
+};
+
 class ScoreNode final : public Node {
  public:
-  ScoreNode(std::string name, std::unique_ptr<Reward> reward, Tokenizer tokenizer, std::int32_t retry)
-      : name_(std::move(name)), reward_(std::move(reward)), tokenizer_(std::move(tokenizer)), retry_(retry) {}
+  ScoreNode(ScoreSettings settings, std::unique_ptr<Reward> reward, Tokenizer tokenizer, std::unique_ptr<Dataset> rows)
+      : settings_(std::move(settings)),
+        reward_(std::move(reward)),
+        tokenizer_(std::move(tokenizer)),
+        rows_(std::move(rows)) {}
 
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
     const auto& traj = input_as<Rollouts>(inputs, 1);
-    const BatchDescriptor& batch = *traj.batch;
-    std::vector<float> rewards(batch.size());
+    const JudgedTexts texts = texts_of(traj);
+    Judgement judgement = judge(texts, context);
+    std::vector<float> rewards = values(judgement, texts);
     TaskResult result;
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      if (context.stop.stop_requested()) throw TaskStopped();
-      const std::string response = response_text(traj, i);
-      rewards[i] = static_cast<float>(judge(traj, i, response));
-      const bool first_of_group = i == 0 || batch.group[i] != batch.group[i - 1];
-      if (first_of_group && result.samples.size() < kSamplesShown) {
-        result.samples.push_back({traj.prompts->text[static_cast<std::size_t>(batch.group[i])], response, rewards[i]});
+    for (std::size_t i = 0; i < rewards.size() && result.samples.size() < kSamplesShown; ++i) {
+      const bool first_of_group = i == 0 || traj.batch->group[i] != traj.batch->group[i - 1];
+      if (first_of_group) {
+        result.samples.push_back({std::string(texts.requests[i].prompt), texts.responses[i], rewards[i]});
       }
     }
     const auto [mean, deviation] = mean_and_deviation(rewards);
     result.metrics = {{"reward/mean", mean},
                       {"reward/std", deviation},
-                      {"frac_reward_zero_std", uniform_share(batch.group, rewards)}};
+                      {"frac_reward_zero_std", uniform_share(traj.batch->group, rewards)}};
+    if (reward_->external()) {
+      result.metrics.push_back({"reward/errors", static_cast<double>(judgement.errors)});
+      result.metrics.push_back({"reward/timeouts", static_cast<double>(judgement.timeouts)});
+    }
+    result.warnings = std::move(judgement.warnings);
     result.outputs = {std::make_shared<Numbers>(Kind::reward, traj.batch, false, std::move(rewards))};
     return result;
   }
 
+  bool retries_by_sample() const override { return true; }
+
  private:
-  std::string place(std::size_t i) const { return "reward `" + name_ + "`, response " + std::to_string(i) + ": "; }
+  std::string place() const { return "reward `" + settings_.reward + "`, "; }
+
+  JudgedTexts texts_of(const Rollouts& traj) const {
+    JudgedTexts texts;
+    const std::size_t count = traj.batch->size();
+    for (std::size_t i = 0; i < count; ++i) texts.responses.push_back(response_text(traj, i));
+    for (std::size_t p = 0; rows_ && p < traj.prompts->text.size(); ++p) {
+      texts.rows.push_back(rows_->fields(traj.prompts->source_row[p]));
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto prompt = static_cast<std::size_t>(traj.batch->group[i]);
+      const bool ended = traj.batch->finish[i] == static_cast<std::uint8_t>(FinishReason::stop);
+      texts.requests.push_back({traj.prompts->text[prompt], texts.responses[i], traj.prompts->answer[prompt], ended,
+                                rows_ ? std::string_view(texts.rows[prompt]) : std::string_view()});
+    }
+    return texts;
+  }
 
   std::string response_text(const Rollouts& traj, std::size_t i) const {
     const auto begin = static_cast<std::size_t>(traj.batch->offsets[i]);
     const auto ids = std::span(traj.tokens).subspan(begin, static_cast<std::size_t>(traj.batch->length(i)));
     for (std::int32_t id : ids) {
       if (id >= tokenizer_.vocabulary_size()) {
-        throw std::runtime_error(place(i) + "token " + std::to_string(id) + " is not one of the tokenizer's " +
-                                 std::to_string(tokenizer_.vocabulary_size()));
+        throw std::runtime_error(place() + "response " + std::to_string(i) + ": token " + std::to_string(id) +
+                                 " is not one of the tokenizer's " + std::to_string(tokenizer_.vocabulary_size()));
       }
     }
     return tokenizer_.decode_response(ids);
   }
 
-  // Judges one response, again after each failure as often as `retry` says.
-  double judge(const Rollouts& traj, std::size_t i, const std::string& response) const {
-    const auto prompt = static_cast<std::size_t>(traj.batch->group[i]);
-    const bool ended = traj.batch->finish[i] == static_cast<std::uint8_t>(FinishReason::stop);
-    for (std::int32_t failures = 0;;) {
-      try {
-        return judged_value(*reward_, {traj.prompts->text[prompt], response, traj.prompts->answer[prompt], ended});
-      } catch (const std::exception& error) {
-        if (failures++ >= retry_) throw std::runtime_error(place(i) + error.what());
-      }
+  Judgement judge(const JudgedTexts& texts, const TaskContext& context) {
+    Judging how;
+    how.retry = settings_.retry;
+    how.timeout_ms = settings_.timeout_ms;
+    how.workers = settings_.workers;
+    how.stop = context.stop;
+    if (context.progress != nullptr) {
+      how.progress = [&context](std::int64_t done, std::int64_t total) {
+        context.progress(context.progress_self, done, total);
+      };
+    }
+    try {
+      return reward_->judge(texts.requests, how);
+    } catch (const TaskStopped&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw std::runtime_error(place() + error.what());
     }
   }
 
-  std::string name_;
+  std::vector<float> values(const Judgement& judgement, const JudgedTexts& texts) const {
+    try {
+      const std::vector<double> wide = values_of(judgement, texts.requests);
+      return {wide.begin(), wide.end()};
+    } catch (const std::exception& error) {
+      throw std::runtime_error(place() + error.what());
+    }
+  }
+
+  ScoreSettings settings_;
   std::unique_ptr<Reward> reward_;
   Tokenizer tokenizer_;
-  std::int32_t retry_;
+  std::unique_ptr<Dataset> rows_;  // null: nobody asks for fields
 };
 
 }  // namespace
 
-std::unique_ptr<Node> make_score_node(std::string reward_name, std::unique_ptr<Reward> reward, Tokenizer tokenizer,
-                                      std::int32_t retry) {
-  return std::make_unique<ScoreNode>(std::move(reward_name), std::move(reward), std::move(tokenizer), retry);
+std::unique_ptr<Node> make_score_node(ScoreSettings settings, std::unique_ptr<Reward> reward, Tokenizer tokenizer,
+                                      std::unique_ptr<Dataset> rows) {
+  return std::make_unique<ScoreNode>(std::move(settings), std::move(reward), std::move(tokenizer), std::move(rows));
 }
 
-std::unique_ptr<Node> make_score_node(const Plan& plan, NodeId id) {
+std::unique_ptr<Node> make_score_node(const Plan& plan, NodeId id, const RewardPlace& place) {
   const PlanNode& node = plan.nodes[id.index()];
-  const PlanReward& reward = reward_of(plan, node);
-  return make_score_node(reward.name, make_reward(reward), tokenizer_of(plan, node), node.retry);
+  const PlanReward& declared = reward_of(plan, node);
+  std::unique_ptr<Reward> reward = make_reward(declared, place);
+  const PlanData* data = reward->external() ? data_behind(plan, node) : nullptr;
+  ScoreSettings settings{declared.name, node.retry, node.timeout_ms,
+                         static_cast<std::int32_t>(int_at(node.settings, "workers"))};
+  return make_score_node(std::move(settings), std::move(reward), tokenizer_of(plan, node),
+                         data != nullptr ? open_dataset(*data, plan.root) : nullptr);
 }
 
 }  // namespace rlflow

@@ -52,6 +52,7 @@ const std::vector<ThirdParty> kThirdParty = {
     {"sqlite3\\.h", {"runtime/store/database.cc"}},
     {"(tbb|oneapi)/.*", {"runtime/engine/tbb_graph.cc", "runtime/engine/device_groups.cc"}},
     {"openssl/.*", {"runtime/contract/digest.cc"}},
+    {"pcre2\\.h", {"nodes/format/pattern.cc"}},
     {"nlohmann/.*", {"nodes/format/", "cli/"}},
     {"(graphviz/.*|gvc\\.h|cgraph\\.h)", {"viz/render.cc"}},
     {"CLI/.*", {"cli/"}},

@@ -24,6 +24,11 @@ class Dataset {
   virtual ~Dataset() = default;
   virtual std::optional<std::int64_t> size() const = 0;  // rows of an epoch; nullopt: unbounded
   virtual DataRow row(std::int64_t index) const = 0;     // 0 <= index, < size()
+  // All fields of the row as a JSON object, also those that no setting names; empty where rows have none.
+  virtual std::string fields(std::int64_t index) const {
+    static_cast<void>(index);
+    return {};
+  }
 };
 
 // Throws std::runtime_error naming the declaration and what is wrong with it.

@@ -33,6 +33,11 @@ class Jsonl final : public Dataset {
 
   DataRow row(std::int64_t index) const override { return parsed(rows_[static_cast<std::size_t>(index)]); }
 
+  std::string fields(std::int64_t index) const override {
+    const Line& line = rows_[static_cast<std::size_t>(index)];
+    return std::string(text().substr(line.begin, line.length));
+  }
+
  private:
   struct Line {
     std::size_t begin, length;

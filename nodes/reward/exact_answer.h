@@ -6,9 +6,9 @@
 namespace rlflow {
 
 // What counts is the text after the last `>` of a response that begins with `<`, or the whole response if it does not.
-class ExactAnswer final : public Reward {
+class ExactAnswer final : public FunctionReward {
  public:
-  RewardVerdict judge(const RewardRequest& request) const override;
+  RewardVerdict verdict(const RewardRequest& request) const override;
 };
 
 }  // namespace rlflow

@@ -17,9 +17,11 @@ NodeSignature over_responses() {
                           {"grpo", "dr_grpo", "rloo", "opo", "gpg", "pass_at_k", "reinforce", "reinforce_pp_baseline"},
                           "how a response is compared"),
                      {"opo", "gpg", "pass_at_k", "reinforce", "reinforce_pp_baseline"}),
-      with_default(real("eps", above(0), "added to the standard deviation (grpo)"), 1e-6),
-      with_default(word("scale", {"group", "batch", "none"}, "whose standard deviation divides (grpo)"), "group"),
-      not_executable(with_default(word("subtract", {"none", "batch"}, "whose mean is taken off (reinforce)"), "none")),
+      only_with(with_default(real("eps", above(0), "added to the standard deviation"), 1e-6), "estimator", {"grpo"}),
+      only_with(with_default(word("scale", {"group", "batch", "none"}, "whose standard deviation divides"), "group"),
+                "estimator", {"grpo"}),
+      only_with(not_executable(with_default(word("subtract", {"none", "batch"}, "whose mean is taken off"), "none")),
+                "estimator", {"reinforce"}),
   };
   return signature;
 }

@@ -9,7 +9,7 @@ NodeSignature evaluate(std::string key, ArgumentSpec judge, std::string doc) {
   NodeSignature signature = node(std::move(key), std::move(doc));
   signature.arguments = {argument("replica", ArgumentRole::replica, "whose weights answer"),
                          argument("data", ArgumentRole::data, "every row of it is asked"), std::move(judge)};
-  signature.outputs = {output("metrics", Kind::metrics, {})};
+  signature.outputs = {metrics_output({{"accuracy"}, {"clip_ratio"}})};
   signature.settings = {
       with_default(integer("n", at_least(1), "responses for each prompt"), 1),
       with_default(real("temperature", at_least(0), "divides the logits; 0 takes the most likely token"), 1.0),
@@ -37,6 +37,7 @@ NodeSignature checkpoint() {
 std::vector<NodeSignature> schedule_nodes() {
   NodeSignature by_function = evaluate("evaluate/function", argument("reward", ArgumentRole::reward, "the judge"),
                                        "answers a data set and judges it with a reward function");
+  by_function.settings.push_back(judging_workers());
   NodeSignature by_model =
       evaluate("evaluate/model", with_head(argument("model", ArgumentRole::model, "the judge"), {"reward"}),
                "answers a data set and judges it with a reward model");

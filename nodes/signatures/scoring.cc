@@ -10,8 +10,7 @@ NodeSignature score_function() {
   signature.arguments = {argument("reward", ArgumentRole::reward, "the judge"),
                          edge("traj", Kind::traj, {"B", "T"}, "the responses")};
   signature.outputs = {output("reward", Kind::reward, {"B"})};
-  signature.settings = {not_executable(
-      outside_meaning(with_default(integer("workers", between(1, 1024), "responses judged at once"), 1)))};
+  signature.settings = {judging_workers()};
   signature.needs_tokenizer = true;
   return signature;
 }

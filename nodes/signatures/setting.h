@@ -64,6 +64,12 @@ inline SettingSpec outside_meaning(SettingSpec spec) {
   spec.in_meaning = false;
   return spec;
 }
+// Of nodes that judge with a reward function.
+inline SettingSpec judging_workers() {
+  SettingSpec spec = integer("workers", between(1, 1024), "processes of a judge that is a program");
+  spec.fallback.emplace(std::int64_t{1});
+  return outside_meaning(std::move(spec));
+}
 // Known to check and plan; `run` refuses any value but the default.
 inline SettingSpec not_executable(SettingSpec spec) {
   spec.runs = false;
@@ -72,6 +78,12 @@ inline SettingSpec not_executable(SettingSpec spec) {
 // The same for some of its words or calls.
 inline SettingSpec not_executable(SettingSpec spec, std::vector<std::string> names) {
   spec.not_executable = std::move(names);
+  return spec;
+}
+// Without effect, and therefore an error, unless `setting` is one of these words.
+inline SettingSpec only_with(SettingSpec spec, std::string setting, std::vector<std::string> words) {
+  spec.with_setting = std::move(setting);
+  spec.with_words = std::move(words);
   return spec;
 }
 
@@ -111,6 +123,12 @@ inline OutputSpec output(std::string name, Kind kind, std::vector<std::string> d
   spec.name = std::move(name);
   spec.kind = kind;
   spec.dims = std::move(dims);
+  return spec;
+}
+// Metrics, and which of them other nodes may read by name.
+inline OutputSpec metrics_output(std::vector<MetricSpec> metrics) {
+  OutputSpec spec = output("metrics", Kind::metrics, {});
+  spec.metrics = std::move(metrics);
   return spec;
 }
 

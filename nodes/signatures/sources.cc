@@ -14,11 +14,6 @@ SourceSignature source(std::string kind, std::string name, std::vector<SettingSp
   return signature;
 }
 
-SourceSignature planned(SourceSignature signature) {
-  signature.runs = false;
-  return signature;
-}
-
 std::vector<SettingSpec> ordering() {
   return {
       with_default(integer("seed", at_least(0), "chooses the rows of a generator, and the order with shuffle"), 0),
@@ -40,6 +35,7 @@ SourceSignature addition() {
   SourceSignature signature =
       source("builtin", "addition", std::move(settings), "sums of two numbers with equally many digits: `347+586=`");
   signature.kinds = {Kind::prompts, Kind::examples};
+  signature.endless = true;
   return signature;
 }
 
@@ -72,14 +68,30 @@ SourceSignature jsonl() {
   return signature;
 }
 
+// What every reward takes.
+SettingSpec examples() {
+  return outside_meaning(
+      optional(text("examples", "JSON lines of responses with their rewards, checked before step 1")));
+}
+
+SourceSignature reward(std::string name, std::vector<SettingSpec> settings, std::string doc) {
+  settings.push_back(examples());
+  return source("builtin", std::move(name), std::move(settings), std::move(doc));
+}
+
 SourceSignature exec() {
-  return planned(source("exec", "",
-                        {
-                            with_default(integer("batch", at_least(1), "responses in one request"), 1),
-                            optional(word("sandbox", {"full", "basic", "off"}, "how far the command is shut in")),
-                            flag("network", "the command may use the network"),
-                        },
-                        "a program of yours: JSON lines in, JSON lines out"));
+  return source(
+      "exec", "",
+      {
+          with_default(integer("batch", between(1, 1024), "responses that a worker is asked together"), 1),
+          outside_meaning(optional(word("sandbox", {"full", "basic", "off"},
+                                        "how far it is shut in; if absent full, or basic where that is not possible"))),
+          flag("network", "it may use the network"),
+          outside_meaning(with_default(setting("memory", SettingType::bytes, above(0), "most memory of a worker"),
+                                       Value(Quantity{std::int64_t{4} << 30, Unit::bytes}))),
+          examples(),
+      },
+      "a program of yours: JSON lines in, JSON lines out (docs/rewards.md)");
 }
 
 }  // namespace
@@ -88,19 +100,20 @@ std::vector<SourceSignature> data_sources() { return {addition(), jsonl()}; }
 
 std::vector<SourceSignature> reward_sources() {
   return {
-      source("builtin", "exact_answer", {},
-             "1 if the response ended and what follows its last `>` is the answer, else 0"),
-      planned(source("builtin", "math_exact", {}, "1 if the last number of the response equals the answer, else 0")),
-      planned(source("builtin", "regex", {text("pattern", "PCRE2 pattern that must be found")},
-                     "1 if the pattern is found in the response, else 0")),
-      planned(source("builtin", "contains", {optional(text("text", "what to find; the answer if absent"))},
-                     "1 if the response holds the text, else 0")),
-      planned(source("builtin", "length",
-                     {with_default(integer("min", at_least(0), "fewest characters"), 0),
-                      integer("max", at_least(1), "most characters")},
-                     "1 if the length of the response is within bounds, else 0")),
-      planned(source("builtin", "format", {text("pattern", "PCRE2 pattern that the whole response must match")},
-                     "1 if the whole response has the form, else 0")),
+      reward("exact_answer", {}, "1 if the response ended and what follows its last `>` is the answer, else 0"),
+      reward("math_exact", {},
+             "1 if the response ended and its number after `####`, in `\\boxed{}` or at the end equals the answer's, "
+             "else 0"),
+      reward("regex", {text("pattern", "PCRE2 pattern that must be found")},
+             "1 if the pattern is found in the response, else 0"),
+      reward("contains", {optional(text("text", "what to find; the answer if absent"))},
+             "1 if the response holds the text, else 0"),
+      reward("length",
+             {with_default(integer("min", at_least(0), "fewest characters"), 0),
+              integer("max", at_least(1), "most characters")},
+             "1 if the length of the response is within bounds, else 0"),
+      reward("format", {text("pattern", "PCRE2 pattern that the whole response must match")},
+             "1 if the whole response has the form, else 0"),
       exec(),
   };
 }

@@ -43,15 +43,20 @@ SettingSpec off_policy() {
                                       "corrects for samples of older weights, by the ratio of log-probabilities")));
 }
 
-NodeSignature update(std::string key, std::string doc) {
+// What every update reports, and `more`.
+NodeSignature update(std::string key, const std::vector<MetricSpec>& more, std::string doc) {
   NodeSignature signature = node(std::move(key), std::move(doc));
-  signature.outputs = {output("metrics", Kind::metrics, {})};
+  std::vector<MetricSpec> metrics = {{"loss"}, {"grad_norm"}, {"lr"}, {"optimizer_steps"}, {"tokens"}};
+  metrics.insert(metrics.end(), more.begin(), more.end());
+  signature.outputs = {metrics_output(std::move(metrics))};
   signature.effect = NodeEffect::update;
   return signature;
 }
 
 NodeSignature update_policy() {
-  NodeSignature signature = update("update/policy", "moves a policy along its advantages");
+  NodeSignature signature = update(
+      "update/policy", {{"clipfrac"}, {"approx_kl"}, {"entropy"}, {"kl", "ref"}, {"clipfrac_lower", "dual_clip"}},
+      "moves a policy along its advantages");
   signature.arguments = {
       with_head(argument("model", ArgumentRole::trainable, "the policy"), {"lm"}),
       edge("traj", Kind::traj, {"B", "T"}, "the responses"),
@@ -61,14 +66,17 @@ NodeSignature update_policy() {
   };
   const std::vector<std::string> losses = {"ppo",       "gspo",    "cispo",   "sapo",     "gmpo",  "gpg",
                                            "reinforce", "dppo_tv", "dppo_kl", "clip_cov", "kl_cov"};
+  const std::vector<std::string> clipped = {"ppo", "gspo", "cispo", "gmpo", "dppo_tv", "dppo_kl", "clip_cov", "kl_cov"};
   signature.settings = joined(
       {
           with_default(not_executable(word("loss", losses, "the policy loss"), {losses.begin() + 1, losses.end()}),
                        "ppo"),
-          with_default(real("clip", above(0), "how far below 1 the ratio counts"), 0.2),
-          optional(real("clip_high", above(0), "how far above 1 the ratio counts; clip if absent")),
-          optional(
-              real("dual_clip", above(1), "bounds the loss of negative advantages by this multiple; off if absent")),
+          only_with(with_default(real("clip", above(0), "how far below 1 the ratio counts"), 0.2), "loss", clipped),
+          only_with(optional(real("clip_high", above(0), "how far above 1 the ratio counts; clip if absent")), "loss",
+                    clipped),
+          only_with(optional(real("dual_clip", above(1),
+                                  "bounds the loss of negative advantages by this multiple; off if absent")),
+                    "loss", {"ppo"}),
           with_default(real("kl", at_least(0), "weight of the KL to the reference"), 0.0),
           with_default(word("kl_kind", {"k1", "abs", "k2", "k3", "k1_plus", "abs_plus", "k3_plus"},
                             "estimator of the KL; …_plus: its value with the gradient of k2"),
@@ -82,7 +90,7 @@ NodeSignature update_policy() {
 }
 
 NodeSignature update_critic() {
-  NodeSignature signature = update("update/critic", "fits a critic to returns");
+  NodeSignature signature = update("update/critic", {{"clipfrac"}}, "fits a critic to returns");
   signature.arguments = {
       with_head(argument("model", ArgumentRole::trainable, "the critic"), {"value"}),
       edge("traj", Kind::traj, {"B", "T"}, "the responses"),
@@ -97,7 +105,7 @@ NodeSignature update_critic() {
 }
 
 NodeSignature update_sft() {
-  NodeSignature signature = update("update/sft", "imitates the responses of examples");
+  NodeSignature signature = update("update/sft", {}, "imitates the responses of examples");
   signature.arguments = {with_head(argument("model", ArgumentRole::trainable, "the model"), {"lm"}),
                          edge("examples", Kind::examples, {"P"}, "prompts with responses")};
   signature.settings =
@@ -107,7 +115,8 @@ NodeSignature update_sft() {
 }
 
 NodeSignature update_pairs() {
-  NodeSignature signature = update("update/pairs", "prefers the chosen response of each pair");
+  NodeSignature signature =
+      update("update/pairs", {{"accuracy"}, {"margin"}}, "prefers the chosen response of each pair");
   signature.arguments = {
       argument("model", ArgumentRole::trainable, "the model"),
       edge("pairs", Kind::pairs, {"P"}, "prompts with a chosen and a rejected response"),
@@ -115,7 +124,7 @@ NodeSignature update_pairs() {
   };
   signature.settings = joined(
       {not_executable(word("loss", {"dpo", "reward"}, "dpo for a policy, reward for a reward model"), {"reward"}),
-       with_default(real("beta", above(0), "strength of the pull to the reference (dpo)"), 0.1)},
+       only_with(with_default(real("beta", above(0), "strength of the pull to the reference"), 0.1), "loss", {"dpo"})},
       cutting());
   return signature;
 }

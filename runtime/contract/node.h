@@ -40,6 +40,7 @@ struct TaskResult {
   std::vector<Sample> samples;                   // a few, for display; not stored as results
   std::optional<UpdateOutcome> update;           // set by update nodes alone
   std::map<std::string, std::string> decisions;  // recorded choices that a replay must obey
+  std::vector<std::string> warnings;             // what a person should know; a run tells and records each text once
 };
 
 // What a running task may use of the world. Valid for the time of the call.
@@ -73,6 +74,9 @@ class Node {
  public:
   virtual ~Node() = default;
   virtual TaskResult run(const TaskInputs& inputs, const TaskContext& context) = 0;
+  // True: the node itself keeps to `retry` and `timeout`, sample by sample. The engine then sets no deadline for the
+  // task and runs it once.
+  virtual bool retries_by_sample() const { return false; }
 };
 
 }  // namespace rlflow

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <span>
@@ -19,6 +20,13 @@ namespace rlflow {
 class NodeLibrary {
  public:
   virtual ~NodeLibrary() = default;
+  // Called once before anything of a run is written or executed: where it is kept, so that programs of others can be
+  // shut out of it, and whether what stands outside is as the program says (examples of rewards). Throws
+  // std::runtime_error naming file and line of what is not.
+  virtual void prepare(const Plan& plan, const std::filesystem::path& run_dir) {
+    static_cast<void>(plan);
+    static_cast<void>(run_dir);
+  }
   virtual std::unique_ptr<Node> make_node(const Plan& plan, NodeId node) = 0;
   // Loads or draws the weights of a plan model; throws std::runtime_error naming file, tensor and offset.
   virtual std::unique_ptr<ModelInstance> make_model(const Plan& plan, ModelId model) = 0;

@@ -90,6 +90,7 @@ struct PlanInput {
   std::int32_t port = 0;
   bool previous_step = false;  // prev(x, init=…): the value of the last step
   double init = 0;             // of prev
+  std::string metric = {};     // of an output of kind metrics, this number alone; empty: the whole output
 };
 
 struct PlanOutput {

@@ -58,6 +58,8 @@ struct SettingSpec {
   bool in_meaning = true;                   // part of the semantic hash and the task key
   bool runs = true;                         // false: checks and plans; `run` refuses any value but the default
   std::vector<std::string> not_executable;  // those of `words` and `calls` that `run` refuses
+  std::string with_setting;                 // has an effect only where this setting of the same node …
+  std::vector<std::string> with_words;      // … is one of these words
   std::string doc;                          // one line
 };
 
@@ -96,11 +98,18 @@ struct ArgumentSpec {
   std::string doc;
 };
 
+// One number of a metrics output that another node may read by name: `step.kl`.
+struct MetricSpec {
+  std::string name;
+  std::string with = "";  // reported only where the node is given this input or setting; empty: always
+};
+
 struct OutputSpec {
   std::string name;  // what a second unnamed use would be called: "adv", "returns"
   Kind kind = Kind::metrics;
-  std::vector<std::string> dims;  // letters of the inputs, or fresh ones
-  bool carried = false;           // hidden: goes to this node's own next step (a cursor)
+  std::vector<std::string> dims;         // letters of the inputs, or fresh ones
+  bool carried = false;                  // hidden: goes to this node's own next step (a cursor)
+  std::vector<MetricSpec> metrics = {};  // of kind metrics: those that are always there or say when
 };
 
 enum class NodeEffect { none, update, checkpoint };
@@ -127,6 +136,7 @@ struct SourceSignature {    // one built-in task generator, reader or reward
   std::vector<Kind> kinds;  // data: what take nodes can read from it (prompts, examples, pairs)
   std::vector<SettingSpec> settings;
   std::map<Kind, std::vector<std::string>> fields;  // data: settings without which it holds no such kind
+  bool endless = false;                             // data: a generator, which without `size` has no last row
   bool runs = true;
   std::string doc;
 };

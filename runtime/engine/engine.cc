@@ -142,6 +142,7 @@ Outcome go(const Session& session, Executor& executor, ModelStates& models, Data
 }
 
 Outcome begin(const Session& session) {
+  session.library.prepare(session.plan, session.request.run_dir);
   std::unique_ptr<Executor> executor = make_executor(session.plan, session.library, session.options);
   // Models first: a missing or damaged file is told before anything is written.
   ModelStates models(session.plan, session.graph, session.library, *executor);
@@ -164,6 +165,7 @@ Outcome resume(const Session& session) {
   require_sound(database);
   RecordedRun run = recorded_run(database);
   if (auto refused = refuse_resume(session, run)) return *refused;
+  session.library.prepare(session.plan, run_dir);
   ArtifactStore artifacts(session.files, run_dir);
   RecordedParts parts{session.plan, session.graph, run.seed, database, artifacts, session.library};
   require_unchanged_files(parts);

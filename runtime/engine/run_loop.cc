@@ -179,12 +179,21 @@ void RunLoop::handle_result(TaskId task, Launched& launched) {
   event.metrics = result.metrics;
   event.samples = result.samples;
   if (parts_.graph.is_update(task.node)) watch_skips(task, *result.update);
+  tell_once(task, result.warnings);
   values_.put(task, result.outputs);
   launched.completed.result = std::move(result);
   launched.completed.attempt = launched.report.attempt;
   launched.completed.milliseconds = launched.report.milliseconds;
   parts_.recorder.completed(std::move(launched.completed));
   parts_.events.emit(event);
+}
+
+void RunLoop::tell_once(TaskId task, const std::vector<std::string>& warnings) {
+  for (const std::string& text : warnings) {
+    if (!told_.insert(text).second) continue;
+    parts_.events.warn(text);
+    parts_.recorder.event("warning", name_of(task), text);
+  }
 }
 
 void RunLoop::watch_skips(TaskId task, const UpdateOutcome& update) {

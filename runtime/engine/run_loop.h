@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,7 @@ class RunLoop final : public TaskSource, public AttemptListener {
   void handle_result(TaskId task, Launched& launched);
   void handle_failure(TaskId task, const Launched& launched);
   void watch_skips(TaskId task, const UpdateOutcome& update);
+  void tell_once(TaskId task, const std::vector<std::string>& warnings);
   void finish_steps();
   void hold_version(TaskId task, Launched& launched);
   void end_update(TaskId task, Launched& launched);
@@ -98,6 +100,7 @@ class RunLoop final : public TaskSource, public AttemptListener {
   std::map<std::string, NodeId> node_ids_;
   std::optional<Outcome> failure_;
   std::map<ModelId, int> skips_in_a_row_;
+  std::set<std::string> told_;  // warnings of nodes
   double step_ended_ms_;
   std::atomic<bool> explain_ = false;
 

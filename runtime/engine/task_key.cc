@@ -6,6 +6,12 @@
 namespace rlflow {
 namespace {
 
+// Without what changes how a result is made and never the result, so that a resume may change it.
+Attributes deciding(Attributes settings) {
+  for (const char* name : {"workers", "examples", "sandbox", "memory"}) settings.erase(name);
+  return settings;
+}
+
 void add_declarations(Hasher& hasher, const Plan& plan, const PlanNode& node) {
   if (node.data.valid()) {
     const PlanData& data = plan.data[node.data.index()];
@@ -13,7 +19,8 @@ void add_declarations(Hasher& hasher, const Plan& plan, const PlanNode& node) {
   }
   if (node.reward.valid()) {
     const PlanReward& reward = plan.rewards[node.reward.index()];
-    hasher.field("reward").field(reward.source).field(reward.argument).field(to_text(reward.settings));
+    hasher.field("reward").field(reward.source).field(reward.argument);
+    hasher.field(to_text(deciding(reward.settings)));
   }
   if (node.replica.valid()) {
     hasher.field("replica").field(dtype_name(plan.replicas[node.replica.index()].dtype));
@@ -48,7 +55,7 @@ Digest task_key(Database& database, const Plan& plan, const StepGraph& graph, st
   const PlanNode& node = plan.nodes[task.node.index()];
   Hasher hasher;
   hasher.field("rlflow.key/1").field(node.name).field(node.signature).field(std::int64_t{node.op_version});
-  hasher.field(to_text(node.constants)).field(to_text(node.settings));
+  hasher.field(to_text(node.constants)).field(to_text(deciding(node.settings)));
   hasher.field(task.step).field(std::int64_t{0}).field(static_cast<std::int64_t>(seed));
   add_declarations(hasher, plan, node);
   add_model(hasher, database, plan, graph, task);
@@ -58,7 +65,11 @@ Digest task_key(Database& database, const Plan& plan, const StepGraph& graph, st
     RLFLOW_CHECK(source, to_text(edge.source) + " is not recorded");
     inputs[edge.port] = outputs_of(database, source->row).at(static_cast<std::size_t>(edge.source_port)).digest;
   }
-  for (const auto& [port, digest] : inputs) hasher.field(std::int64_t{port}).field(digest);
+  for (const auto& [port, digest] : inputs) {
+    hasher.field(std::int64_t{port}).field(digest);
+    if (port >= 0 && !node.inputs.at(static_cast<std::size_t>(port)).metric.empty())
+      hasher.field(node.inputs[static_cast<std::size_t>(port)].metric);
+  }
   return hasher.finish();
 }
 

@@ -59,7 +59,7 @@ const char* ended_text(FailureKind kind) {
 }
 
 bool may_try_again(const RunnableTask& task, FailureKind kind) {
-  if (task.plan.op == "update") return false;
+  if (task.plan.op == "update" || task.node.retries_by_sample()) return false;
   return kind == FailureKind::failed || kind == FailureKind::timeout;
 }
 
@@ -77,7 +77,8 @@ TaskReport run_task(const RunnableTask& task, Watchdog& watchdog, const Clock& c
     context.stop = stop.get_token();
     listener.on_start(task.name, context.attempt);
     double began = clock.now_ms();
-    Watchdog::Ticket ticket = watchdog.begin(to_text(task.name), task.plan.timeout_ms, stop);
+    std::int64_t deadline_ms = task.node.retries_by_sample() ? 0 : task.plan.timeout_ms;
+    Watchdog::Ticket ticket = watchdog.begin(to_text(task.name), deadline_ms, stop);
     TaskResult result;
     report.failure = try_once(task, context, result);
     bool late = watchdog.end(ticket);

@@ -58,7 +58,11 @@ const char* name_of(Applicability applicability) {
 
 Case read_case(const fs::path& path) {
   Case result;
-  result.request = request_for("", project_root("cases"));
+  const std::string root = project_root("cases");
+  fs::create_directories(fs::path(root) / "models/other");  // a model of another family
+  for (const char* file : {"config.json", "tokenizer.json", "model.safetensors"})
+    std::ofstream(fs::path(root) / "models/other" / file) << "{}";
+  result.request = request_for("", root);
   result.request.path = name_of(path);
   result.request.texts.clear();
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(test_folder() / "cases")) {

@@ -17,7 +17,6 @@ const std::set<std::string> kNoMessages = {"dump.cc", "dump_ast.cc", "syntax_wor
 const std::map<std::string, std::string> kUnsaid = {
     {"it may not be read", "tests run as root, who may read all"},
     {"it could not be read to its end", "needs a disk that fails"},
-    {"a size with its unit (B, KiB, MiB, GiB)", "no setting is a size yet"},
     {"a number or one of ", "no setting is a number or a word yet"},
     {"# rlflow: allow(", "is read, not said"},
     {"(a line of ", "the renderer's, see render_test.cc"},

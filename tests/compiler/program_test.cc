@@ -166,6 +166,76 @@ TEST(Programs, BrokenProgramsStillGiveTheirPipeline) {
   EXPECT_THAT(dump(result.analysis.pipeline), HasSubstr("node adv = advantage/responses(?) -> adv[?]"));
 }
 
+TEST(Programs, OneNumberOfAnUpdateIsAnInput) {
+  std::string text = replaced(tiny_grpo(), "  sync policy",
+                              "  coef = adapt_kl(prev(coef, init=1), prev(step.entropy, init=0.5)) { target = 0.1, "
+                              "horizon = 10 }\n  sync policy");
+  Compilation result = compile_text(text);
+  ASSERT_TRUE(result.plan) << render_all(result.analysis.diagnostics, result.analysis.sources);
+  const std::vector<PlanNode>& nodes = result.plan->nodes;
+  auto coef = std::find_if(nodes.begin(), nodes.end(), [](const PlanNode& node) { return node.name == "coef"; });
+  ASSERT_NE(coef, nodes.end());
+  EXPECT_EQ(nodes[coef->inputs[1].node.index()].name, "step");
+  EXPECT_EQ(coef->inputs[1].metric, "entropy");
+  EXPECT_TRUE(coef->inputs[1].previous_step);
+  EXPECT_EQ(coef->inputs[1].init, 0.5);
+  EXPECT_EQ(coef->inputs[0].metric, "");
+  EXPECT_NE(compile_text(replaced(text, "step.entropy", "step.loss")).plan->meaning, result.plan->meaning);
+}
+
+// Found by the check of losses: the tokens of an advantage were taken for those of another rollout.
+TEST(Programs, RewardsOfResponsesGiveAdvantagesOfTheirTokens) {
+  std::string text = replaced(tiny_grpo(), "adv   : adv[B]     = advantage(r) { estimator = grpo }",
+                              "adv = advantage(r) { estimator = reinforce_pp }");
+  Compilation result = compile_text(text);
+  EXPECT_TRUE(result.plan) << render_all(result.analysis.diagnostics, result.analysis.sources);
+}
+
+class Tokenizers : public ::testing::Test {
+ protected:
+  std::vector<std::string> codes(const std::string& text) {
+    CompileRequest request = request_for(text, root_);
+    request.overrides = {"kl=0.1"};
+    analysis_ = analyze(request, known_);
+    return codes_of(analysis_);
+  }
+  void write(const std::string& folder, const std::string& tokenizer) const {
+    fs::create_directories(fs::path(root_) / folder);
+    for (const char* file : {"config.json", "model.safetensors"}) std::ofstream(fs::path(root_) / folder / file);
+    std::ofstream(fs::path(root_) / folder / "tokenizer.json") << tokenizer;
+  }
+  std::string other() const {
+    return replaced(tiny_grpo(), "model ref    = load(\"models/tiny\")", "model ref = load(\"models/other\")");
+  }
+
+  const std::string root_ = project_root("tokenizers");
+  const Catalog known_ = catalog();
+  Analysis analysis_;
+};
+
+TEST_F(Tokenizers, MustBeEqualWhereModelsShareTokens) {
+  write("models/tiny", R"({"vocab": {"a": 0, "b ": 1}})");
+  write("models/other", R"({"vocab": {"a": 0, "b": 1}})");
+  EXPECT_THAT(codes(other()), ElementsAre("E0608"));
+  EXPECT_EQ(analysis_.diagnostics[0].message, "`ref` reads tokens of `policy`, whose tokenizer is another");
+  EXPECT_EQ(analysis_.diagnostics[0].labels.size(), 2u);
+}
+
+TEST_F(Tokenizers, MayBeLaidOutDifferently) {
+  write("models/tiny", R"({"vocab": {"a": 0, "b ": 1, "\"{ ": 2}})");
+  write("models/other", "{\n  \"vocab\":{\"a\":0,\n\"b \":1,\"\\\"{ \":2} }\n");
+  EXPECT_THAT(codes(other()), ElementsAre());
+}
+
+TEST_F(Tokenizers, OfAJudgeMayBeAnother) {
+  write("models/tiny", R"({"vocab": {"a": 0}})");
+  write("models/other", R"({"vocab": {"b": 0}})");
+  std::string text = replaced(tiny_grpo(), "replica sampler",
+                              "model judge = load(\"models/other\") on here { head = reward }\nreplica sampler");
+  text = replaced(text, "score(exact, traj) { retry = 2, timeout = 5s }", "score(judge, traj)");
+  EXPECT_THAT(codes(text), ElementsAre());
+}
+
 TEST(Programs, LintsCanBeAllowedAndDenied) {
   std::string text = replaced(tiny_grpo(), "group here", "param spare : int = 1\ngroup here");
   CompileRequest request = request_for(text, project_root("programs"));

@@ -7,6 +7,7 @@
 
 #include "nodes/batches.h"
 #include "nodes/kl_reward_node.h"
+#include "nodes/metric_inputs.h"
 #include "nodes/model/language_model.h"
 #include "nodes/token_advantage_node.h"
 #include "nodes/token_reading_node.h"
@@ -200,6 +201,35 @@ TEST_F(CriticNodes, TheCoefficientFollowsTheKl) {
   EXPECT_DOUBLE_EQ(adapted(0.11), 0.05 * (1 + 0.1 * 0.32));
   EXPECT_DOUBLE_EQ(adapted(5.0), 0.05 * (1 + 0.2 * 0.32));
   EXPECT_DOUBLE_EQ(adapted(0.0), 0.05 * (1 - 0.2 * 0.32));
+}
+
+// Gives back the first number it is given.
+class Echo final : public Node {
+ public:
+  TaskResult run(const TaskInputs& inputs, const TaskContext&) override {
+    TaskResult result;
+    result.outputs = {inputs.payloads.at(0)};
+    return result;
+  }
+};
+
+TEST_F(CriticNodes, AMetricIsTakenOutOfItsUpdate) {
+  const NodeId update = add({}), reader = add({});
+  plan_.nodes[update.index()].name = "step";
+  PlanInput input;
+  input.node = update;
+  input.metric = "kl";
+  plan_.nodes[reader.index()].inputs = {input};
+  const auto node = with_metric_inputs(std::make_unique<Echo>(), plan_, reader);
+  const auto metrics = std::make_shared<Metrics>();
+  metrics->values = {{"entropy", 7.0}, {"kl", 0.25}};
+  EXPECT_EQ(dynamic_cast<const Scalar&>(*run(*node, {metrics}).outputs.at(0)).value, 0.25);
+  EXPECT_EQ(dynamic_cast<const Scalar&>(*run(*node, {std::make_shared<Scalar>(0.5)}).outputs.at(0)).value, 0.5);
+  metrics->values[1].second = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THROW(run(*node, {metrics}), NumericsError);
+  metrics->values.pop_back();
+  EXPECT_THAT([&] { run(*node, {metrics}); },
+              ::testing::ThrowsMessage<std::runtime_error>("`step.kl` was not reported in this step"));
 }
 
 TEST_F(CriticNodes, ACriticOfABaseWithoutOneStartsAtZero) {

@@ -160,7 +160,8 @@ std::unique_ptr<Node> exact_score() {
   reward.argument = "exact_answer";
   plan.rewards.push_back(reward);
   plan.nodes[0].reward = RewardId(0);
-  return make_score_node(plan, NodeId(0));
+  plan.nodes[0].settings = {{"workers", std::int64_t{1}}};
+  return make_score_node(plan, NodeId(0), {});
 }
 
 double metric(const TaskResult& result, const std::string& name) {
@@ -213,12 +214,12 @@ TEST(Score, ATokenThatTheTokenizerLacksFailsTheTask) {
 }
 
 // Fails `failures` times on the response "24", then gives 0.5.
-struct Moody final : Reward {
+struct Moody final : FunctionReward {
   explicit Moody(int f) : failures(f) {}
-  RewardVerdict judge(const RewardRequest& request) const override {
+  RewardVerdict verdict(const RewardRequest& request) const override {
     ++asked;
-    if (request.response == "24" && failed++ < failures) return {false, 0, "no verdict today"};
-    return {true, 0.5, {}};
+    if (request.response == "24" && failed++ < failures) return no_verdict("no verdict today");
+    return verdict_of(0.5);
   }
   int failures;
   mutable int failed = 0;
@@ -229,7 +230,8 @@ TEST(Score, RetriesOneResponseAndNoOther) {
   for (int failures : {2, 3}) {
     auto reward = std::make_unique<Moody>(failures);
     const Moody& judge = *reward;
-    std::unique_ptr<Node> score = make_score_node("moody", std::move(reward), tiny_tokenizer(), /*retry=*/2);
+    std::unique_ptr<Node> score =
+        make_score_node({.reward = "moody", .retry = 2}, std::move(reward), tiny_tokenizer(), nullptr);
     const TaskInputs inputs = scored(four_responses({"30", "30", "24", "25"}, {0, 0, 0, 0}));
     if (failures == 2) {
       const TaskResult result = score->run(inputs, {});
@@ -237,7 +239,7 @@ TEST(Score, RetriesOneResponseAndNoOther) {
       EXPECT_EQ(judge.asked, 6);
     } else {
       EXPECT_THROW(score->run(inputs, {}), std::runtime_error);
-      EXPECT_EQ(judge.asked, 5);
+      EXPECT_EQ(judge.asked, 6);  // the other three, and three times the one
     }
   }
 }

@@ -10,6 +10,7 @@
 #include "nodes/evaluate_node.h"
 #include "nodes/model/language_model.h"
 #include "nodes/rollout_node.h"
+#include "nodes/signatures/catalog.h"
 #include "nodes/token_reading_node.h"
 #include "nodes/update_loop.h"
 #include "nodes/update_pairs_node.h"
@@ -19,6 +20,7 @@
 namespace rlflow {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
@@ -162,6 +164,23 @@ TEST_F(ModelNodes, AnUpdateMovesTheWeightsTheSameWayEachTime) {
   EXPECT_EQ(metric(result, "clipfrac"), 0);
   EXPECT_EQ(metric(result, "lr"), 1e-2);
   EXPECT_EQ(metric(result, "tokens"), static_cast<double>(traj->tokens.size()));
+}
+
+// What the catalog says that other nodes may read by name: `step.entropy`.
+TEST_F(ModelNodes, AnUpdateReportsTheMetricsOfItsSignature) {
+  const auto policy = model();
+  const auto traj = sample(*policy);
+  Attributes settings = policy_settings();
+  settings["kl"] = 0.1;
+  settings["dual_clip"] = 3.0;
+  const TaskResult result = update(settings, *policy, traj, nullptr, shifted(*traj, 0.1f));
+  std::vector<std::string> reported;
+  for (const auto& [name, value] : dynamic_cast<const Metrics&>(*result.outputs.at(0)).values) reported.push_back(name);
+  for (const NodeSignature& signature : catalog().nodes) {
+    if (signature.key != "update/policy") continue;
+    EXPECT_GE(signature.outputs[0].metrics.size(), 9u);
+    for (const MetricSpec& metric : signature.outputs[0].metrics) EXPECT_THAT(reported, Contains(metric.name));
+  }
 }
 
 TEST_F(ModelNodes, TheGradientDoesNotDependOnMicroForAnyAggregate) {
@@ -341,11 +360,13 @@ TEST_F(ModelNodes, AnEvaluationAsksEveryRow) {
   reward.source = "builtin";
   reward.argument = "exact_answer";
   plan_.rewards.push_back(reward);
-  const NodeId id = add("acc", {{"n", std::int64_t{2}}, {"temperature", 1.0}, {"max_new", std::int64_t{8}}});
+  const NodeId id =
+      add("acc",
+          {{"n", std::int64_t{2}}, {"temperature", 1.0}, {"max_new", std::int64_t{8}}, {"workers", std::int64_t{1}}});
   plan_.nodes.back().data = DataId(0);
   plan_.nodes.back().reward = RewardId(0);
   const auto policy = model();
-  const TaskResult result = run(*make_evaluate_node(plan_, id), *policy, {nullptr});
+  const TaskResult result = run(*make_evaluate_node(plan_, id, {}), *policy, {nullptr});
   EXPECT_EQ(result.samples.size(), 3u);
   EXPECT_LT(metric(result, "accuracy"), 0.1);  // random weights do not add
   EXPECT_LE(metric(result, "response_length/mean"), 8);

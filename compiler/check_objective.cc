@@ -1,0 +1,123 @@
+// Do the parts of what is optimised fit together: settings and the words that give them an effect, advantages and the
+// loss, weights and rewards, a baseline and the rollout it comes from?
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "compiler/check.h"
+#include "compiler/names.h"
+
+namespace rlflow {
+namespace {
+
+const std::string* word_of(const FlowNode& node, const std::string& name) {
+  const Value* value = setting(node.settings, name);
+  const Word* word = value ? value->get<Word>() : nullptr;
+  return word ? &word->name : nullptr;
+}
+
+const NodeInput* input_named(const FlowNode& node, const char* name) {
+  for (const NodeInput& input : node.inputs) {
+    if (node.signature->arguments[static_cast<std::size_t>(input.argument)].name == name) return &input;
+  }
+  return nullptr;
+}
+
+// A setting that was given although the word of another one takes its effect away.
+void check_effect(const FlowNode& node, const SettingSpec& spec, Diagnostics& diagnostics) {
+  auto given = node.settings.find(spec.name);
+  const std::string* word = spec.with_setting.empty() ? nullptr : word_of(node, spec.with_setting);
+  if (word == nullptr || given == node.settings.end() || given->second.origin == Origin::fallback) return;
+  // `rlflow params` lists the default of every setting, and to give it from outside changes nothing.
+  if (given->second.origin != Origin::source && spec.fallback && *spec.fallback == given->second.value) return;
+  if (std::find(spec.with_words.begin(), spec.with_words.end(), *word) != spec.with_words.end()) return;
+  Diagnostic& message =
+      diagnostics.error("E0322", given->second.span,
+                        "`" + spec.name + "` has no effect with `" + spec.with_setting + " = " + *word + "`");
+  const Setting& other = node.settings.at(spec.with_setting);
+  message.at(other.span.valid() ? other.span : node.callee_span, "does without it");
+  message.note("`" + spec.name + "`: " + spec.doc + "; it belongs to " + quoted_list(spec.with_words));
+  message.help("take `" + spec.name + "` away");
+}
+
+// gspo and gmpo have one ratio for a whole response, so one advantage is all they can weigh.
+void check_loss(const CheckInput& input, const FlowNode& node, Diagnostics& diagnostics) {
+  const std::string* loss = word_of(node, "loss");
+  const NodeInput* adv = input_named(node, "adv");
+  if (loss == nullptr || (*loss != "gspo" && *loss != "gmpo")) return;
+  if (adv == nullptr || adv->from != NodeInput::From::edge) return;
+  const FlowNode& maker = input.pipeline.node(adv->node);
+  const NodeOutput& output = maker.outputs[static_cast<std::size_t>(adv->port)];
+  if (!output.known || output.dims.size() < 2) return;
+  diagnostics
+      .error("E0323", adv->span,
+             "`loss = " + *loss + "` needs one advantage a response, `" + output.name + "` has one a token")
+      .label("adv[B, T]")
+      .at(node.settings.at("loss").span.valid() ? node.settings.at("loss").span : node.callee_span,
+          "one ratio a response")
+      .at(maker.callee_span, "made here")
+      .help("take an estimator over responses (`grpo`, `rloo`), or `loss = ppo`");
+}
+
+// `weights` has one number for each of the rewards.
+void check_weights(const FlowNode& node, Diagnostics& diagnostics) {
+  const Value* value = setting(node.settings, "weights");
+  const List* weights = value ? value->get<List>() : nullptr;
+  if (weights == nullptr) return;
+  std::size_t rewards = 0;
+  for (const NodeInput& input : node.inputs) rewards += input.from == NodeInput::From::edge ? 1 : 0;
+  if (rewards == weights->size()) return;
+  diagnostics
+      .error("E0324", node.settings.at("weights").span,
+             "`" + node.op + "` has " + counted(static_cast<std::int64_t>(rewards), "reward") + " and " +
+                 counted(static_cast<std::int64_t>(weights->size()), "weight"))
+      .at(node.op_span, counted(static_cast<std::int64_t>(rewards), "reward"))
+      .help("give one weight a reward, in the order of the inputs");
+}
+
+// The rollout whose responses these rewards judge.
+const FlowNode* rollout_of(const Pipeline& pipeline, const NodeInput& rewards) {
+  std::set<NodeId> makers = ancestors(pipeline, rewards.node);
+  makers.insert(rewards.node);
+  for (NodeId id : makers) {
+    const FlowNode& node = pipeline.node(id);
+    if (is_live(node) && node.replica.valid() && node.constants.count("n") > 0) return &node;
+  }
+  return nullptr;
+}
+
+std::optional<double> temperature_of(const FlowNode& rollout) {
+  const Value* value = setting(rollout.settings, "temperature");
+  const double* real = value ? value->get<double>() : nullptr;
+  return real ? std::optional(*real) : std::nullopt;
+}
+
+// remax compares with one greedy response to each prompt.
+void check_baseline(const CheckInput& input, const FlowNode& node, Diagnostics& diagnostics) {
+  const NodeInput* baseline = input_named(node, "baseline");
+  if (baseline == nullptr || baseline->from != NodeInput::From::edge) return;
+  const FlowNode* rollout = rollout_of(input.pipeline, *baseline);
+  if (rollout == nullptr) return;
+  const bool greedy = temperature_of(*rollout) == 0.0;
+  const std::int64_t n = int_at(rollout->constants, "n");
+  if (greedy && n == 1) return;
+  Diagnostic& message =
+      diagnostics.error("E0325", baseline->span, "`baseline` needs the rewards of one greedy response to each prompt");
+  message.at(rollout->callee_span,
+             greedy ? "gives " + std::to_string(n) + " responses to each prompt" : "samples: its temperature is not 0");
+  message.help("take the rewards of a rollout of its own, with `n=1` and `temperature = 0`");
+}
+
+}  // namespace
+
+void check_objective(const CheckInput& input, Diagnostics& diagnostics) {
+  for (const FlowNode& node : input.pipeline.nodes) {
+    if (!is_live(node)) continue;
+    for (const SettingSpec& spec : node.signature->settings) check_effect(node, spec, diagnostics);
+    check_loss(input, node, diagnostics);
+    check_weights(node, diagnostics);
+    check_baseline(input, node, diagnostics);
+  }
+}
+
+}  // namespace rlflow

@@ -1,0 +1,101 @@
+// Do models that hand each other tokens read them with the same tokenizer?
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "compiler/check.h"
+
+namespace rlflow {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool carries_tokens(Kind kind) {
+  return kind == Kind::prompts || kind == Kind::examples || kind == Kind::pairs || kind == Kind::traj;
+}
+
+// The JSON text without the white space between its parts, so that two layouts of one tokenizer are equal.
+std::optional<std::string> tokenizer_of(const fs::path& folder) {
+  std::ifstream file(folder / "tokenizer.json", std::ios::binary);
+  if (!file) return std::nullopt;
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string bare;
+  bare.reserve(text.size());
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (!quoted && (c == ' ' || c == '\t' || c == '\n' || c == '\r')) continue;
+    bare.push_back(c);
+    if (c == '"') quoted = !quoted;
+    if (quoted && c == '\\' && i + 1 < text.size()) bare.push_back(text[++i]);
+  }
+  return bare;
+}
+
+class TokenizerCheck {
+ public:
+  TokenizerCheck(const CheckInput& input, Diagnostics& diagnostics)
+      : pipeline_(input.pipeline), diagnostics_(diagnostics) {}
+
+  void run() {
+    for (std::size_t n = 0; n < pipeline_.nodes.size(); ++n) {
+      const FlowNode& node = pipeline_.nodes[n];
+      // A judge that is a model reads text: its input is decoded, put in its template and encoded again.
+      if (!is_live(node) || !node.model.valid() || node.signature->key == "score/model") continue;
+      const FlowNode* writer = token_writer(node, 0);
+      if (writer != nullptr) compare(*writer, node);
+    }
+  }
+
+ private:
+  // The node with a model that made the tokens this node reads; null where they are of no model.
+  const FlowNode* token_writer(const FlowNode& reader, std::size_t depth) const {
+    if (depth > pipeline_.nodes.size()) return nullptr;
+    for (const NodeInput& input : reader.inputs) {
+      if (input.from != NodeInput::From::edge) continue;
+      const FlowNode& maker = pipeline_.node(input.node);
+      const NodeOutput& output = maker.outputs[static_cast<std::size_t>(input.port)];
+      if (!output.known || !carries_tokens(output.kind)) continue;
+      if (maker.model.valid()) return &maker;
+      if (const FlowNode* further = token_writer(maker, depth + 1)) return further;
+    }
+    return nullptr;
+  }
+
+  const std::optional<std::string>& tokenizer(const std::string& path) {
+    auto [found, fresh] = read_.try_emplace(path);
+    if (fresh) found->second = tokenizer_of(fs::path(pipeline_.root) / path);
+    return found->second;
+  }
+
+  void compare(const FlowNode& writer, const FlowNode& reader) {
+    const Model& wrote = pipeline_.models[writer.model.index()];
+    const Model& reads = pipeline_.models[reader.model.index()];
+    if (wrote.path.empty() || reads.path.empty() || wrote.path == reads.path) return;
+    const auto& one = tokenizer(wrote.path);
+    const auto& other = tokenizer(reads.path);
+    if (!one || !other || *one == *other) return;  // a missing file is told elsewhere
+    if (!told_.emplace(wrote.path, reads.path).second) return;
+    diagnostics_
+        .error("E0608", reader.op_span,
+               "`" + reads.name + "` reads tokens of `" + wrote.name + "`, whose tokenizer is another")
+        .at(writer.op_span, "these tokens are of `" + wrote.path + "`")
+        .at(reads.path_span, "has its own tokenizer.json")
+        .note("the same number would be another word, and every log-probability would be of another text")
+        .help("take a model of the same family; a judge of another one stands in `score`, which reads text");
+  }
+
+  const Pipeline& pipeline_;
+  Diagnostics& diagnostics_;
+  std::map<std::string, std::optional<std::string>> read_;  // by folder
+  std::set<std::pair<std::string, std::string>> told_;
+};
+
+}  // namespace
+
+void check_tokenizers(const CheckInput& input, Diagnostics& diagnostics) { TokenizerCheck(input, diagnostics).run(); }
+
+}  // namespace rlflow
