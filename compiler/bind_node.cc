@@ -118,7 +118,6 @@ class NodeBinder {
       case ArgumentRole::data:
         if (given.what != Given::What::data) break;
         node_.data = DataId(given.index);
-        check_rows(given);
         return declared;
       case ArgumentRole::reward:
         if (given.what != Given::What::reward) break;
@@ -155,40 +154,6 @@ class NodeBinder {
     if (spec.heads.empty() || std::find(spec.heads.begin(), spec.heads.end(), head) != spec.heads.end()) return true;
     messages_.wrong_head(spec, given, model, head);
     return false;
-  }
-
-  // A take node needs rows of the kind that it makes; evaluate needs prompts.
-  void check_rows(const Given& given) {
-    const Source& data = pipeline_.data[static_cast<std::size_t>(given.index)];
-    if (data.signature == nullptr || !data.known) return;
-    Kind wanted = Kind::prompts;
-    for (const OutputSpec& output : signature().outputs) {
-      if (output.kind == Kind::examples || output.kind == Kind::pairs) wanted = output.kind;
-    }
-    const std::vector<Kind>& kinds = data.signature->kinds;
-    if (std::find(kinds.begin(), kinds.end(), wanted) != kinds.end()) return check_fields(given, data, wanted);
-    node_.known = false;
-    std::string has;
-    for (Kind kind : kinds) has += (has.empty() ? "" : " and ") + std::string(kind_name(kind));
-    context_.diagnostics.error("E0320", given.span, "`" + data.name + "` holds no " + std::string(kind_name(wanted)))
-        .at(data.span, "gives " + has);
-  }
-
-  // A file holds examples or pairs only where its declaration says in which fields.
-  void check_fields(const Given& given, const Source& data, Kind wanted) {
-    auto needed = data.signature->fields.find(wanted);
-    if (needed == data.signature->fields.end()) return;
-    std::string missing;
-    for (const std::string& name : needed->second) {
-      const Value* value = setting(data.settings, name);
-      if (value == nullptr || value->is_null()) missing += (missing.empty() ? "" : ", ") + name + " = \"" + name + "\"";
-    }
-    if (missing.empty()) return;
-    node_.known = false;
-    const std::string kind(kind_name(wanted));
-    context_.diagnostics.error("E0320", given.span, "`" + data.name + "` holds no " + kind)
-        .at(data.span, "does not say in which fields its " + kind + " stand")
-        .help("name the fields of the file: `{ " + missing + " }`");
   }
 
   NodeInput bind_edge(const ArgumentSpec& spec, const Given& given) {

@@ -23,14 +23,14 @@ struct CheckInput {
 // All of them, in the order below.
 void check(const CheckInput& input, Diagnostics& diagnostics);
 
-void check_flow(const CheckInput& input, Diagnostics& diagnostics);        // a flow, its end, what `every` may hold
-void check_versions(const CheckInput& input, Diagnostics& diagnostics);    // writers, sync, staleness, `from`
-void check_sampling(const CheckInput& input, Diagnostics& diagnostics);    // temperature, truncation, group size
-void check_kl(const CheckInput& input, Diagnostics& diagnostics);          // a KL weight if and only if a reference
-void check_objective(const CheckInput& input, Diagnostics& diagnostics);   // settings, losses, weights, baselines
-void check_rows(const CheckInput& input, Diagnostics& diagnostics);        // data without end where one is needed
-void check_batches(const CheckInput& input, Diagnostics& diagnostics);     // minibatch, micro, budget
-void check_files(const CheckInput& input, Diagnostics& diagnostics);       // models, data and programs are there
+void check_flow(const CheckInput& input, Diagnostics& diagnostics);       // a flow, its end, what `every` may hold
+void check_versions(const CheckInput& input, Diagnostics& diagnostics);   // writers, sync, staleness, `from`
+void check_sampling(const CheckInput& input, Diagnostics& diagnostics);   // temperature, truncation, group size
+void check_kl(const CheckInput& input, Diagnostics& diagnostics);         // a KL weight if and only if a reference
+void check_objective(const CheckInput& input, Diagnostics& diagnostics);  // settings, losses, weights, baselines
+void check_rows(const CheckInput& input, Diagnostics& diagnostics);       // rows of the kind taken; an end where needed
+void check_batches(const CheckInput& input, Diagnostics& diagnostics);    // minibatch, micro, budget
+void check_files(const CheckInput& input, Diagnostics& diagnostics);      // models, data and programs are there
 void check_tokenizers(const CheckInput& input, Diagnostics& diagnostics);  // equal where models share tokens
 void check_executable(const CheckInput& input, Diagnostics& diagnostics);  // for a run: what this version executes
 void check_unused(const CheckInput& input, Diagnostics& diagnostics);      // lints; only where there are no errors
@@ -48,6 +48,8 @@ struct Usage {
   std::set<GroupId> groups;
 };
 Usage usage_of(const Pipeline& pipeline);
+// The node's input of this name, given or absent; null where its signature has none.
+const NodeInput* input_named(const FlowNode& node, const char* name);
 // Where a setting that stands in no block yet would be put: the edit that adds "name = value".
 Edit add_setting(const FlowNode& node, const std::string& text, const SourceMap& sources);
 

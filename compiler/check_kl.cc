@@ -6,13 +6,6 @@
 namespace rlflow {
 namespace {
 
-const NodeInput* input_named(const FlowNode& node, const char* name) {
-  for (const NodeInput& input : node.inputs) {
-    if (node.signature->arguments[static_cast<std::size_t>(input.argument)].name == name) return &input;
-  }
-  return nullptr;
-}
-
 // A trajectory that the node reads, as written.
 std::string trajectory_of(const CheckInput& input, const FlowNode& node) {
   const NodeInput* traj = input_named(node, "traj");

@@ -16,13 +16,6 @@ const std::string* word_of(const FlowNode& node, const std::string& name) {
   return word ? &word->name : nullptr;
 }
 
-const NodeInput* input_named(const FlowNode& node, const char* name) {
-  for (const NodeInput& input : node.inputs) {
-    if (node.signature->arguments[static_cast<std::size_t>(input.argument)].name == name) return &input;
-  }
-  return nullptr;
-}
-
 // A setting that was given although the word of another one takes its effect away.
 void check_effect(const FlowNode& node, const SettingSpec& spec, Diagnostics& diagnostics) {
   auto given = node.settings.find(spec.name);

@@ -13,10 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool carries_tokens(Kind kind) {
-  return kind == Kind::prompts || kind == Kind::examples || kind == Kind::pairs || kind == Kind::traj;
-}
-
 // The JSON text without the white space between its parts, so that two layouts of one tokenizer are equal.
 std::optional<std::string> tokenizer_of(const fs::path& folder) {
   std::ifstream file(folder / "tokenizer.json", std::ios::binary);
@@ -43,8 +39,8 @@ class TokenizerCheck {
   void run() {
     for (std::size_t n = 0; n < pipeline_.nodes.size(); ++n) {
       const FlowNode& node = pipeline_.nodes[n];
-      // A judge that is a model reads text: its input is decoded, put in its template and encoded again.
-      if (!is_live(node) || !node.model.valid() || node.signature->key == "score/model") continue;
+      // A node with a tokenizer of its own, as a judge that is a model, reads the text.
+      if (!is_live(node) || !node.model.valid() || node.signature->needs_tokenizer) continue;
       const FlowNode* writer = token_writer(node, 0);
       if (writer != nullptr) compare(*writer, node);
     }

@@ -104,10 +104,6 @@ PlanSource_ lower_source(const Source& source) {
   return {source.name, source.source, source.argument, values_of(source.settings), source.span};
 }
 
-bool carries_tokens(Kind kind) {
-  return kind == Kind::prompts || kind == Kind::examples || kind == Kind::pairs || kind == Kind::traj;
-}
-
 // Nodes joined by edges that carry tokens share one tokenizer: that of the first model among them.
 class Tokenizers {
  public:

@@ -16,6 +16,10 @@ PortType Pipeline::type_of(const NodeOutput& output) const {
   return type;
 }
 
+bool carries_tokens(Kind kind) {
+  return kind == Kind::prompts || kind == Kind::examples || kind == Kind::pairs || kind == Kind::traj;
+}
+
 std::string override_address(const FlowNode& node) {
   return node.outputs.empty() || node.outputs[0].name.empty() ? node.op : node.outputs[0].name;
 }

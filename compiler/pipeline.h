@@ -207,6 +207,9 @@ struct Pipeline {
   PortType type_of(const NodeOutput& output) const;  // with the dimensions' names
 };
 
+// Whether an output of this kind holds token ids, which mean something to one tokenizer alone.
+bool carries_tokens(Kind kind);
+
 // What overrides call it: its first output's name, else its op.
 std::string override_address(const FlowNode& node);
 

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "compiler/bind_node.h"
+#include "compiler/flow_order.h"
 #include "compiler/metric_inputs.h"
 #include "compiler/names.h"
 #include "compiler/resolve.h"
@@ -11,11 +12,6 @@
 
 namespace rlflow {
 namespace {
-
-struct PendingNode {
-  const ast::NodeStmt* statement;
-  Span span;
-};
 
 class FlowResolver {
  public:
@@ -33,7 +29,7 @@ class FlowResolver {
     pipeline_.flow_span = flow.name.span;
     collect(flow.body, BlockId());
     make_names_unique();
-    for (std::size_t n = 0; n < pending_.size(); ++n) resolve_node(NodeId(n));
+    for (std::size_t n = 0; n < statements_.size(); ++n) resolve_node(NodeId(n));
     check_previous();
     for (const ast::Stmt& statement : flow.body) {
       if (const auto* sync = std::get_if<ast::SyncStmt>(&statement.data)) resolve_sync(*sync, statement.span, context_);
@@ -85,7 +81,7 @@ class FlowResolver {
     if (statement.settings) node.settings_span = statement.settings->span;
     std::int32_t port = 0;
     for (const ast::Output& output : statement.outputs) {
-      Symbol symbol{SymbolKind::output, static_cast<std::int32_t>(pending_.size()), port++, output.name.span};
+      Symbol symbol{SymbolKind::output, static_cast<std::int32_t>(statements_.size()), port++, output.name.span};
       define_symbol(scope_, output.name, symbol, diagnostics_);
       NodeOutput named;
       named.name = output.name.text;
@@ -94,18 +90,18 @@ class FlowResolver {
       node.outputs.push_back(std::move(named));
     }
     pipeline_.nodes.push_back(std::move(node));
-    pending_.push_back({&statement, span});
+    statements_.push_back(&statement);
   }
 
   // A node without outputs is called by what it does to what: "checkpoint(policy)".
   void make_names_unique() {
     std::set<std::string> taken;
     for (const FlowNode& node : pipeline_.nodes) taken.insert(node.name);
-    for (std::size_t n = 0; n < pending_.size(); ++n) {
+    for (std::size_t n = 0; n < statements_.size(); ++n) {
       FlowNode& node = pipeline_.nodes[n];
       if (!node.name.empty()) continue;
       std::string base = node.op + "(";
-      for (const ast::Argument& argument : pending_[n].statement->call.arguments) {
+      for (const ast::Argument& argument : statements_[n]->call.arguments) {
         const auto* name = std::get_if<ast::Reference>(&argument.value.data);
         if (name != nullptr && !argument.name) base += (base.back() == '(' ? "" : ", ") + name->name.text;
       }
@@ -122,7 +118,7 @@ class FlowResolver {
   // ---- nodes
 
   void resolve_node(NodeId id) {
-    const ast::NodeStmt& statement = *pending_[id.index()].statement;
+    const ast::NodeStmt& statement = *statements_[id.index()];
     FlowNode& node = pipeline_.nodes[id.index()];
     if (statement.when) resolve_when(*statement.when, node);
     if (statement.on) {
@@ -205,7 +201,8 @@ class FlowResolver {
     given.port = symbol.port;
     if (given.node >= id) {
       given.what = Given::What::broken;
-      return report_order(id, given.node, given.span, symbol.span);
+      return report_order({statements_, pipeline_, scope_, sources_, context_.catalog}, id, given.node, given.span,
+                          symbol.span, diagnostics_);
     }
     given.what = Given::What::edge;
     ++pipeline_.nodes[given.node.index()].outputs[static_cast<std::size_t>(given.port)].readers;
@@ -263,79 +260,13 @@ class FlowResolver {
     }
   }
 
-  // ---- order
-
-  // The nodes whose outputs this node reads in the same step, by the names written.
-  std::vector<NodeId> reads_of(NodeId id) const {
-    std::vector<NodeId> reads;
-    for (const ast::Argument& argument : pending_[id.index()].statement->call.arguments) {
-      const auto* name = std::get_if<ast::Reference>(&argument.value.data);
-      const Symbol* symbol = name ? scope_.find(name->name.text) : nullptr;
-      if (auto metric = name && symbol == nullptr ? metric_reference(scope_, name->name.text) : std::nullopt)
-        symbol = metric->output;
-      if (symbol != nullptr && symbol->kind == SymbolKind::output) reads.push_back(NodeId(symbol->index));
-    }
-    return reads;
-  }
-
-  bool find_way(NodeId from, NodeId to, std::set<NodeId>& seen, std::vector<NodeId>& way) const {
-    way.push_back(from);
-    if (from == to) return true;
-    if (seen.insert(from).second) {
-      for (NodeId next : reads_of(from)) {
-        if (find_way(next, to, seen, way)) return true;
-      }
-    }
-    way.pop_back();
-    return false;
-  }
-
-  // Whether the node gives a number, which alone can be carried to the next step.
-  bool makes_numbers(NodeId id) const {
-    for (const NodeSignature& signature : context_.catalog.nodes) {
-      if (signature.op != pipeline_.node(id).op) continue;
-      for (const OutputSpec& output : signature.outputs) {
-        if (output.kind == Kind::scalar || output.kind == Kind::metrics) return true;
-      }
-    }
-    return false;
-  }
-
-  std::string line_of(Span span) const { return std::to_string(sources_.position(span.file, span.begin).line); }
-
-  void report_order(NodeId reader, NodeId maker, Span span, Span defined) {
-    const std::string name(sources_.text(span));
-    std::vector<NodeId> way;
-    std::set<NodeId> seen;
-    if (!find_way(maker, reader, seen, way)) {
-      diagnostics_.error("E0205", span, "`" + name + "` is defined on line " + line_of(defined) + ", after its use")
-          .at(defined, "defined here")
-          .help("move line " + line_of(defined) + " up" +
-                (makes_numbers(maker) ? ", or read the last step's value: `prev(" + name + ", init=0.0)`" : ""));
-      return;
-    }
-    const FlowNode& node = pipeline_.node(reader);
-    Diagnostic& message = diagnostics_.error("E0401", span, "`" + node.name + "` needs itself within one step");
-    std::string circle = "`" + node.name + "` (line " + line_of(node.span) + ")";
-    for (NodeId id : way) {
-      const FlowNode& on_the_way = pipeline_.node(id);
-      circle += " needs `" + on_the_way.name + "`";
-      if (id != reader) circle += " (line " + line_of(on_the_way.span) + ")";
-      if (id != reader) message.at(on_the_way.op_span, "on the way back to `" + node.name + "`");
-    }
-    message.note(circle);
-    message.help(makes_numbers(maker)
-                     ? "read last step's value: `prev(" + name + ", init=0.0)`; weights go back through `sync`"
-                     : "read what an earlier line makes; weights go back through `sync`, numbers through `prev`");
-  }
-
   const SourceMap& sources_;
   Pipeline& pipeline_;
   Scope& scope_;
   Diagnostics& diagnostics_;
   Evaluator evaluator_;
   BindContext context_;
-  std::vector<PendingNode> pending_;
+  std::vector<const ast::NodeStmt*> statements_;  // by node
   std::vector<const ast::Stmt*> stops_;
   struct PreviousRead {
     NodeId node;

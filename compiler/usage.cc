@@ -40,6 +40,13 @@ Usage usage_of(const Pipeline& pipeline) {
   return usage;
 }
 
+const NodeInput* input_named(const FlowNode& node, const char* name) {
+  for (const NodeInput& input : node.inputs) {
+    if (node.signature->arguments[static_cast<std::size_t>(input.argument)].name == name) return &input;
+  }
+  return nullptr;
+}
+
 Edit add_setting(const FlowNode& node, const std::string& text, const SourceMap& sources) {
   if (!node.settings_span.valid()) {
     // A block stands behind the call and its clauses, which is where the statement ends.

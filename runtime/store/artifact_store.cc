@@ -111,7 +111,12 @@ std::vector<std::byte> ArtifactStore::get(const Digest& digest) const {
   return bytes;
 }
 
-void ArtifactStore::remove(const Digest& digest) { files_.remove(path(digest)); }
+void ArtifactStore::remove(const Digest& digest) {
+  std::filesystem::path file = path(digest);
+  files_.remove(file);
+  // Else a power loss brings the file back after its row was marked gone.
+  if (files_.size(file.parent_path())) files_.sync_folder(file.parent_path());
+}
 
 std::string json_string(std::string_view text) {
   std::string json = "\"";

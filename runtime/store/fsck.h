@@ -27,7 +27,7 @@ std::vector<MissingFile> check_files(Database& database, const ArtifactStore& ar
 
 struct FsckReport {
   std::vector<std::string> problems;             // damage, one line each
-  std::vector<std::filesystem::path> leftovers;  // of a killed process: harmless, `resume` and `gc` remove them
+  std::vector<std::filesystem::path> leftovers;  // of a killed process: harmless, `resume` removes them
   std::int64_t artifacts = 0;                    // live ones that were looked at
   std::uint64_t bytes = 0;                       // theirs, as recorded
 };

@@ -7,9 +7,11 @@
 #include <atomic>
 #include <memory>
 
+#include "runtime/store/failpoint.h"
 #include "runtime/store/run_directory.h"
 #include "runtime/store/run_reader.h"
 #include "runtime/store/store_error.h"
+#include "runtime/store/task_store.h"
 #include "tests/runtime/run_trace.h"
 #include "tests/support/process.h"
 
@@ -39,6 +41,14 @@ class Failures : public ::testing::Test {
     library_.before = [=, left = std::make_shared<int>(times)](const PlanNode& node, const TaskInputs&,
                                                                const TaskContext& context) {
       if (node.name == name && context.step == step && (*left)-- > 0) throw Error(error);
+    };
+  }
+  // Another process, which no lock kept away, begins an epoch while `traj` of step 2 runs.
+  void be_taken_over() {
+    library_.before = [this](const PlanNode& node, const TaskInputs&, const TaskContext& context) {
+      if (node.name != "traj" || context.step != 2) return;
+      Database other(dir_ / kDatabaseName, Database::Mode::write);
+      TaskStore::begin_epoch(other, {}, plan_.stop_after, {});
     };
   }
   int executions(const std::string& task) {
@@ -165,6 +175,24 @@ TEST_F(Failures, ARunInUseIsRefusedNamingTheProcess) {
   Outcome refused = run(true);
   EXPECT_EQ(refused.code_id, "R0201");
   EXPECT_NE(refused.message.find(std::to_string(getpid())), std::string::npos) << refused.message;
+}
+
+TEST_F(Failures, WhatAnotherProcessTookOverIsNotWrittenTo) {
+  be_taken_over();
+  Outcome stopped = run();
+  EXPECT_EQ(stopped.code_id, "R0201") << stopped.message;
+  EXPECT_NE(stopped.message.find("took over"), std::string::npos) << stopped.message;
+  EXPECT_LT(RunReader(dir_).run().committed, plan_.stop_after);
+  expect_same_run_after_resume();
+}
+
+// The control of the test above: without the check the store writes on beside the other process.
+TEST_F(Failures, AStoreWithoutTheEpochCheckWritesOn) {
+  failpoint_control().off = [](Safeguard safeguard) { return safeguard == Safeguard::epoch_check; };
+  be_taken_over();
+  Outcome unnoticed = run();
+  failpoint_control().off = nullptr;
+  EXPECT_EQ(unnoticed.code, ExitCode::yes) << unnoticed.message;
 }
 
 TEST_F(Failures, ARunIsNeverWrittenOverAnother) {
