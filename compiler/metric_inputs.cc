@@ -73,11 +73,20 @@ bool check_metric(const FlowNode& maker, std::int32_t port, const std::string& m
   return false;
 }
 
-std::string metric_examples(const FlowNode& maker, const NodeOutput& output) {
+std::vector<const MetricSpec*> reported_metrics(const FlowNode& maker, const NodeOutput& output) {
+  std::vector<const MetricSpec*> reported;
   const OutputSpec* spec = spec_of(maker, static_cast<std::int32_t>(&output - maker.outputs.data()));
+  if (spec == nullptr) return reported;
+  for (const MetricSpec& metric : spec->metrics) {
+    if (reports(maker, metric)) reported.push_back(&metric);
+  }
+  return reported;
+}
+
+std::string metric_examples(const FlowNode& maker, const NodeOutput& output) {
   std::vector<std::string> names;
-  for (const MetricSpec& metric : spec != nullptr ? spec->metrics : std::vector<MetricSpec>{}) {
-    if (names.size() < 3 && reports(maker, metric)) names.push_back(output.name + "." + metric.name);
+  for (const MetricSpec* metric : reported_metrics(maker, output)) {
+    if (names.size() < 3) names.push_back(output.name + "." + metric->name);
   }
   return quoted_list(names);
 }

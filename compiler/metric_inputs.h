@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "compiler/diagnostics.h"
 #include "compiler/pipeline.h"
@@ -24,6 +25,9 @@ Kind kind_of(const NodeOutput& output, const std::string& metric);
 // is bound already. True for an empty metric.
 bool check_metric(const FlowNode& maker, std::int32_t port, const std::string& metric, Span span,
                   Diagnostics& diagnostics);
+
+// The metrics of this output that can be read: those the node reports with the inputs and settings it is given.
+std::vector<const MetricSpec*> reported_metrics(const FlowNode& maker, const NodeOutput& output);
 
 // "`step.kl` or `step.loss`" for the help of a message where a whole metrics output stands for a number.
 std::string metric_examples(const FlowNode& maker, const NodeOutput& output);

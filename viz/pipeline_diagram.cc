@@ -160,6 +160,7 @@ void Drawing::add_data_edges(std::size_t node) {
     std::string label = "?";
     const auto port = static_cast<std::size_t>(input.port);
     if (port < outputs.size() && outputs[port].known) label = to_text(pipeline_.type_of(outputs[port]));
+    if (!input.metric.empty()) label = input.metric;
     connect(at(nodes_, input.node), nodes_[node], previous ? EdgeStyle::previous : EdgeStyle::data,
             previous ? "prev " + label : label);
   }

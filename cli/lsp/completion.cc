@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "cli/catalog_text.h"
+#include "cli/lsp/call_place.h"
 #include "cli/lsp/described.h"
 #include "cli/lsp/owner.h"
+#include "compiler/metric_inputs.h"
 
 namespace rlflow::lsp {
 namespace {
@@ -78,9 +80,11 @@ class Completer {
   }
 
   void statements() {
-    add("sync", CompletionKind::keyword, "sync MODEL -> REPLICA every N steps lag L");
-    add("every", CompletionKind::keyword, "every N steps { … }");
-    add("stop after", CompletionKind::keyword, "stop after N");
+    if (!cursor_.in_every()) {
+      add("sync", CompletionKind::keyword, "sync MODEL -> REPLICA every N steps lag L");
+      add("every", CompletionKind::keyword, "every N steps { … }");
+      add("stop after", CompletionKind::keyword, "stop after N");
+    }
     for (const NodeSignature& signature : catalog_.nodes) {
       bool effect = std::none_of(signature.outputs.begin(), signature.outputs.end(),
                                  [](const OutputSpec& output) { return !output.carried; });
@@ -183,7 +187,7 @@ class Completer {
 
   void in_call(const Frame& frame) {
     WrittenCall call = cursor_.call_at(frame.open);
-    if (const Frame* settings = settings_around(frame)) return in_call_value(*settings, frame, call.callee);
+    if (const Frame* settings = settings_around(cursor_, frame)) return in_call_value(*settings, frame, call.callee);
     if (call.callee == "init") return add("seed=", CompletionKind::setting);
     if (call.callee == "load") return names_of(SymbolKind::param);
     if (!cursor_.in_flow()) return;
@@ -194,37 +198,6 @@ class Completer {
       if (const ArgumentSpec* spec = argument_at(*signature, call, frame, named)) names_for(*spec);
       if (cursor_.starts_item()) missing_names(*signature, call);
     }
-  }
-
-  const Frame* settings_around(const Frame& frame) const {
-    const std::vector<Frame>& frames = cursor_.frames();
-    for (std::size_t i = 0; i + 1 < frames.size(); ++i) {
-      if (frames[i].bracket == Bracket::settings && &frames[i] != &frame) return &frames[i];
-    }
-    return nullptr;
-  }
-
-  // The arguments before the one that is being written.
-  static WrittenCall without_current(WrittenCall call, const Frame& frame) {
-    if (call.arguments.size() > frame.commas) {
-      call.arguments.erase(call.arguments.begin() + static_cast<std::ptrdiff_t>(frame.commas));
-    }
-    call.arguments.resize(std::min(call.arguments.size(), frame.commas));
-    return call;
-  }
-
-  static const ArgumentSpec* argument_at(const NodeSignature& signature, const WrittenCall& call, const Frame& frame,
-                                         const std::string& named) {
-    std::size_t place = frame.commas;
-    for (std::size_t i = 0; i < std::min(frame.commas, call.arguments.size()); ++i) {
-      if (!call.arguments[i].name.empty()) --place;
-    }
-    std::size_t position = 0;
-    for (const ArgumentSpec& spec : signature.arguments) {
-      if (!named.empty() ? spec.name == named : !spec.named_only && (position == place || spec.variadic)) return &spec;
-      position += spec.named_only ? 0 : 1;
-    }
-    return nullptr;
   }
 
   void names_for(const ArgumentSpec& spec) {
@@ -249,17 +222,26 @@ class Completer {
     }
   }
 
+  static bool takes(const ArgumentSpec& spec, Kind kind) {
+    return std::find(spec.kinds.begin(), spec.kinds.end(), kind) != spec.kinds.end();
+  }
+
+  // `step.loss`, `step.entropy`, …: those that the node reports.
+  void metrics_of(const std::string& name, const OutputPlace& place) {
+    for (const MetricSpec* metric : reported_metrics(*place.node, *place.output))
+      add(name + "." + metric->name, CompletionKind::name, "a number of `" + place.node->op + "`");
+  }
+
   // Outputs of this kind that are made before this statement.
   void outputs_for(const ArgumentSpec& spec) {
     for (const auto& [name, definition] : visible_) {
       if (definition->kind != SymbolKind::output || definition->span.begin >= cursor_.statement_begin()) continue;
       OutputPlace place = output_at(analysis_.pipeline, definition->span);
       if (place.output == nullptr || !place.output->known) continue;
-      if (std::find(spec.kinds.begin(), spec.kinds.end(), place.output->kind) != spec.kinds.end())
-        add_name(name, *definition);
+      if (takes(spec, place.output->kind)) add_name(name, *definition);
+      if (takes(spec, Kind::scalar)) metrics_of(name, place);
     }
-    if (std::find(spec.kinds.begin(), spec.kinds.end(), Kind::scalar) != spec.kinds.end())
-      add("prev", CompletionKind::function, "prev(x, init=v): the value of the last step");
+    if (takes(spec, Kind::scalar)) add("prev", CompletionKind::function, "prev(x, init=v): the value of the last step");
   }
 
   void missing_names(const NodeSignature& signature, const WrittenCall& call) {
@@ -277,8 +259,9 @@ class Completer {
     }
     for (const auto& [name, definition] : visible_) {
       OutputPlace place = output_at(analysis_.pipeline, definition->span);
-      if (place.output != nullptr && (!place.output->known || place.output->kind == Kind::scalar))
-        add_name(name, *definition);
+      if (place.output == nullptr) continue;
+      if (!place.output->known || place.output->kind == Kind::scalar) add_name(name, *definition);
+      metrics_of(name, place);
     }
   }
 
@@ -308,7 +291,7 @@ class Completer {
     BlockOwner owner = block_owner(cursor_, analysis_, names_, catalog_);
     const SettingSpec* spec = find_setting(owner.settings, cursor_.item_name(settings));
     if (spec == nullptr) return;
-    const CallSpec* call = called(*spec, frame, callee);
+    const CallSpec* call = called(cursor_, *spec, frame, callee);
     if (call == nullptr) return;
     std::string named = cursor_.item_name(frame);
     if (cursor_.starts_item()) {
@@ -316,24 +299,6 @@ class Completer {
     }
     const SettingSpec* argument = call_argument(*call, frame.commas, named);
     if (argument != nullptr) value_of(*argument);
-  }
-
-  // The setting's own call, or one that is an argument of it: lr = cosine(…).
-  const CallSpec* called(const SettingSpec& spec, const Frame& frame, const std::string& callee) const {
-    if (const CallSpec* direct = find_call(spec, callee)) return direct;
-    const Frame* outer = outer_call(frame);
-    const CallSpec* around = outer != nullptr ? find_call(spec, cursor_.call_at(outer->open).callee) : nullptr;
-    const SettingSpec* argument =
-        around != nullptr ? call_argument(*around, outer->commas, cursor_.item_name(*outer)) : nullptr;
-    return argument != nullptr ? find_call(*argument, callee) : nullptr;
-  }
-
-  const Frame* outer_call(const Frame& frame) const {
-    const std::vector<Frame>& frames = cursor_.frames();
-    for (std::size_t i = 1; i < frames.size(); ++i) {
-      if (&frames[i] == &frame && frames[i - 1].bracket == Bracket::call) return &frames[i - 1];
-    }
-    return nullptr;
   }
 
   void value_of(const SettingSpec& spec) {
@@ -344,7 +309,7 @@ class Completer {
       case SettingType::tokens: return units(behind_number, {"tokens"});
       case SettingType::seqs: return units(behind_number, {"seqs"});
       case SettingType::bytes: return units(behind_number, {"B", "KiB", "MiB", "GiB"});
-      case SettingType::word: return words(spec);
+      case SettingType::word:
       case SettingType::call: return words(spec);
       case SettingType::word_or_real:
       case SettingType::real_or_call: words(spec); break;

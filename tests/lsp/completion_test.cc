@@ -41,6 +41,20 @@ TEST(Completion, InputsAreNamesOfTheirKind) {
   EXPECT_THAT(offered("take(train, 32)", "take(tr|"), ElementsAre("train"));
 }
 
+TEST(Completion, MetricsOfAnUpdateAreNumbers) {
+  const std::string line = "  sync policy";
+  EXPECT_THAT(offered(line, "  coef = adapt_kl(|)\n" + line),
+              AllOf(Contains("step.loss"), Contains("step.kl"), Contains("prev"), Not(Contains("step"))));
+  EXPECT_THAT(offered(line, "  coef = adapt_kl(prev(|\n" + line), Contains("step.entropy"));
+  EXPECT_THAT(offered("advantage(r)", "advantage(|)"), Not(Contains("step.loss")));
+}
+
+TEST(Completion, InsideEveryStandOnlyItsNodes) {
+  EXPECT_THAT(
+      offered("{ checkpoint(policy)", "{ |\n checkpoint(policy)"),
+      AllOf(Contains("checkpoint"), Not(Contains("sync")), Not(Contains("every")), Not(Contains("stop after"))));
+}
+
 TEST(Completion, OnlyTrainableModelsAreUpdated) {
   EXPECT_THAT(offered("update(policy, traj, adv, ref=refl)", "update(|)"),
               AllOf(Contains("policy"), Not(Contains("ref"))));

@@ -43,6 +43,16 @@ TEST(PipelineDiagram, EdgesCarryKindAndShape) {
                           "traj -> step [traj[B, T]]", "adv -> step [adv[B]]"));
 }
 
+// Found by looking at the picture: it said "prev metrics", whichever number was read.
+TEST(PipelineDiagram, AnEdgeOfOneMetricCarriesItsName) {
+  std::string text = kGrpo;
+  text.insert(text.find("  sync policy"),
+              "  coef = adapt_kl(step.loss, prev(step.entropy, init=0.5)) { target = 0.1, horizon = 10 }\n");
+  const Diagram diagram = diagram_of_text(text);
+  EXPECT_THAT(edges_of(diagram, EdgeStyle::previous), ElementsAre("step -> coef [prev entropy]"));
+  EXPECT_THAT(edges_of(diagram, EdgeStyle::data), ::testing::Contains("step -> coef [loss]"));
+}
+
 TEST(PipelineDiagram, WeightsAreReadWrittenAndSynced) {
   const Diagram diagram = diagram_of_text(kGrpo, {"kl=0.02"});
   EXPECT_THAT(edges_of(diagram, EdgeStyle::weights_read),
