@@ -1,34 +1,27 @@
 // Do models that hand each other tokens read them with the same tokenizer?
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
 
 #include "compiler/check.h"
+#include "nodes/format/file.h"
+#include "nodes/format/format_error.h"
+#include "nodes/format/json.h"
+#include "nodes/format/tokenizer.h"
 
 namespace rlflow {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The JSON text without the white space between its parts, so that two layouts of one tokenizer are equal.
+// Null where it cannot be read.
 std::optional<std::string> tokenizer_of(const fs::path& folder) {
-  std::ifstream file(folder / "tokenizer.json", std::ios::binary);
-  if (!file) return std::nullopt;
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  std::string bare;
-  bare.reserve(text.size());
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (!quoted && (c == ' ' || c == '\t' || c == '\n' || c == '\r')) continue;
-    bare.push_back(c);
-    if (c == '"') quoted = !quoted;
-    if (quoted && c == '\\' && i + 1 < text.size()) bare.push_back(text[++i]);
+  try {
+    return read_text_file(folder / "tokenizer.json", kMaxTokenizerBytes);
+  } catch (const FormatError&) {
+    return std::nullopt;
   }
-  return bare;
 }
 
 class TokenizerCheck {
@@ -73,7 +66,7 @@ class TokenizerCheck {
     if (wrote.path.empty() || reads.path.empty() || wrote.path == reads.path) return;
     const auto& one = tokenizer(wrote.path);
     const auto& other = tokenizer(reads.path);
-    if (!one || !other || *one == *other) return;  // a missing file is told elsewhere
+    if (!one || !other || equal_json(*one, *other)) return;  // a missing file is told elsewhere
     if (!told_.emplace(wrote.path, reads.path).second) return;
     diagnostics_
         .error("E0608", reader.op_span,

@@ -99,9 +99,25 @@ PlanReplica lower_replica(const Pipeline& pipeline, const PlacedPipeline& placed
   return plan;
 }
 
-template <class PlanSource_>
-PlanSource_ lower_source(const Source& source) {
+std::vector<std::string> free_settings(const std::vector<SettingSpec>& specs) {
+  std::vector<std::string> names;
+  for (const SettingSpec& spec : specs) {
+    if (!spec.in_meaning) names.push_back(spec.name);
+  }
+  return names;
+}
+
+PlanData lower_data(const Source& source) {
   return {source.name, source.source, source.argument, values_of(source.settings), source.span};
+}
+
+PlanReward lower_reward(const Source& source) {
+  return {source.name,
+          source.source,
+          source.argument,
+          values_of(source.settings),
+          free_settings(source.signature->settings),
+          source.span};
 }
 
 // Nodes joined by edges that carry tokens share one tokenizer: that of the first model among them.
@@ -185,6 +201,7 @@ PlanNode lower_node(const Pipeline& pipeline, const PlacedPipeline& placed, Node
   if (node.signature->needs_tokenizer) plan.tokenizer = renumbered(numbers.models, tokenizers.of(id));
   plan.constants = node.constants;
   lower_settings(node, plan);
+  plan.free_settings = free_settings(node.signature->settings);
   plan.group = renumbered(numbers.groups, placed.node_groups[id.index()]);
   if (node.block.valid()) {
     const ScheduleBlock& block = pipeline.blocks[node.block.index()];
@@ -210,9 +227,9 @@ Plan lower(const Pipeline& pipeline, const PlacedPipeline& placed, const Catalog
     plan.models.push_back(lower_model(pipeline.models[id.index()], numbers));
   for (const auto& [id, number] : numbers.replicas)
     plan.replicas.push_back(lower_replica(pipeline, placed, id, numbers));
-  for (const auto& [id, number] : numbers.data) plan.data.push_back(lower_source<PlanData>(pipeline.data[id.index()]));
+  for (const auto& [id, number] : numbers.data) plan.data.push_back(lower_data(pipeline.data[id.index()]));
   for (const auto& [id, number] : numbers.rewards) {
-    plan.rewards.push_back(lower_source<PlanReward>(pipeline.rewards[id.index()]));
+    plan.rewards.push_back(lower_reward(pipeline.rewards[id.index()]));
   }
   Tokenizers tokenizers(pipeline);
   for (const auto& [id, number] : numbers.nodes) {

@@ -13,7 +13,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kMaxTokenizerBytes = 64u << 20;
 constexpr std::size_t kMaxVocabulary = 1u << 20;
 
 [[noreturn]] void refuse(const std::string& what) {

@@ -14,6 +14,8 @@
 
 namespace rlflow {
 
+inline constexpr std::uint64_t kMaxTokenizerBytes = 64u << 20;  // of tokenizer.json
+
 // Text that the vocabulary cannot write; `byte` is where.
 struct EncodeError : FormatError {
   EncodeError(const std::string& message, std::size_t at) : FormatError(message), byte(at) {}

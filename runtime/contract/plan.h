@@ -81,6 +81,7 @@ struct PlanReward {
   std::string source;  // "builtin" or "exec"
   std::string argument;
   Attributes settings;
+  std::vector<std::string> free_settings;  // those that change how a result is made and never the result
   Span span;
 };
 
@@ -120,9 +121,10 @@ struct PlanNode {
   ModelId tokenizer;            // whose tokenizer turns text into ids and back here; invalid where none is needed
   Attributes constants;         // shape constants: n, count
   Attributes settings;          // defaults filled in; not retry, timeout, on_failure, from
-  GroupId group;                // invalid: a host task without a model
-  std::optional<PlanSchedule> schedule;  // set inside an `every` block
-  std::int64_t from = 1;                 // skipped before this step
+  std::vector<std::string> free_settings;  // those that change how a result is made and never the result
+  GroupId group;                           // invalid: a host task without a model
+  std::optional<PlanSchedule> schedule;    // set inside an `every` block
+  std::int64_t from = 1;                   // skipped before this step
   std::int32_t retry = 0;
   std::int64_t timeout_ms = 0;  // 0: none
   OnFailure on_failure = OnFailure::pause;

@@ -6,9 +6,9 @@
 namespace rlflow {
 namespace {
 
-// Without what changes how a result is made and never the result, so that a resume may change it.
-Attributes deciding(Attributes settings) {
-  for (const char* name : {"workers", "examples", "sandbox", "memory"}) settings.erase(name);
+// Those that a result depends on: a resume may change the others.
+Attributes deciding(Attributes settings, const std::vector<std::string>& free) {
+  for (const std::string& name : free) settings.erase(name);
   return settings;
 }
 
@@ -20,7 +20,7 @@ void add_declarations(Hasher& hasher, const Plan& plan, const PlanNode& node) {
   if (node.reward.valid()) {
     const PlanReward& reward = plan.rewards[node.reward.index()];
     hasher.field("reward").field(reward.source).field(reward.argument);
-    hasher.field(to_text(deciding(reward.settings)));
+    hasher.field(to_text(deciding(reward.settings, reward.free_settings)));
   }
   if (node.replica.valid()) {
     hasher.field("replica").field(dtype_name(plan.replicas[node.replica.index()].dtype));
@@ -55,7 +55,7 @@ Digest task_key(Database& database, const Plan& plan, const StepGraph& graph, st
   const PlanNode& node = plan.nodes[task.node.index()];
   Hasher hasher;
   hasher.field("rlflow.key/1").field(node.name).field(node.signature).field(std::int64_t{node.op_version});
-  hasher.field(to_text(node.constants)).field(to_text(deciding(node.settings)));
+  hasher.field(to_text(node.constants)).field(to_text(deciding(node.settings, node.free_settings)));
   hasher.field(task.step).field(std::int64_t{0}).field(static_cast<std::int64_t>(seed));
   add_declarations(hasher, plan, node);
   add_model(hasher, database, plan, graph, task);
