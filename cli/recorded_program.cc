@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "nodes/format/number_record.h"
 #include "nodes/signatures/catalog.h"
 #include "runtime/store/store_error.h"
 
@@ -46,5 +47,7 @@ Plan recorded_plan(const RecordedRun& run, const std::vector<std::string>& more,
   }
   return std::move(*compilation.plan);
 }
+
+Digest prev_init_digest(double init) { return sha256(NumberRecord{"rlflow.scalar/1", {{"value", init}}}.text()); }
 
 }  // namespace rlflow

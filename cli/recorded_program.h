@@ -14,4 +14,7 @@ namespace rlflow {
 // no longer compiles or means something else than what was recorded. `cluster` as in CompileRequest.
 Plan recorded_plan(const RecordedRun& run, const std::vector<std::string>& more, const Cluster* cluster);
 
+// Digest of the scalar that `prev(…, init=…)` makes.
+Digest prev_init_digest(double init);
+
 }  // namespace rlflow

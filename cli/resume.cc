@@ -38,8 +38,7 @@ ExitCode resume_run(const ResumeOptions& options, const Session& session) {
 
 Action declare_resume(CLI::App& app, const Session& session) {
   auto options = std::make_shared<ResumeOptions>();
-  app.add_option("run", options->run, "name of the run, a path to it, or @last")->required();
-  add_runs_option(app, options->runs_dir);
+  add_run_argument(app, options->run, options->runs_dir);
   app.add_option("-s,--set", options->overrides, "change what may change: stop, retries, timeouts, keep")
       ->option_text("ADDRESS=VALUE")
       ->allow_extra_args(false);

@@ -77,6 +77,11 @@ std::string new_run_name(const std::string& flow, const fs::path& runs, std::uin
   }
 }
 
+void add_run_argument(CLI::App& app, std::string& run, std::string& runs_dir) {
+  app.add_option("run", run, "name of the run, a path to it, or @last")->required();
+  add_runs_option(app, runs_dir);
+}
+
 void add_runs_option(CLI::App& app, std::string& runs_dir) {
   app.add_option("--runs-dir", runs_dir, "the folder of the runs (default: runs/ in the project)")->option_text("DIR");
 }

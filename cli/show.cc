@@ -209,10 +209,9 @@ ExitCode show(const ShowOptions& options, const Session& session) {
 
 Action declare_show(CLI::App& app, const Session& session) {
   auto options = std::make_shared<ShowOptions>();  // shared by the parser, which fills it, and the action
-  app.add_option("run", options->run, "name of the run, a path to it, or @last")->required();
+  add_run_argument(app, options->run, options->runs_dir);
   app.add_option("--step", options->step, "the tasks and metrics of one step")->option_text("K");
   app.add_option("--task", options->task, "one task with its key and outputs")->option_text("NODE:STEP");
-  add_runs_option(app, options->runs_dir);
   app.add_flag("--json", options->json, "print one JSON object, rlflow.show/1");
   return [options, &session] { return show(*options, session); };
 }

@@ -27,6 +27,8 @@ const std::vector<Verb>& verbs() {
       {"runs", "list runs", "runs", declare_runs},
       {"show", "show a run: its state, metrics, tasks and versions",
        "show @last\nshow @last --step 42\nshow @last --task traj:42", declare_show},
+      {"fsck", "check that everything a run recorded is there and whole", "fsck @last\nfsck @last --deep",
+       declare_fsck},
   };
   return table;
 }

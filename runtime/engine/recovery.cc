@@ -1,9 +1,8 @@
 // Recovery of a run that was killed, paused or stopped.
 #include "runtime/engine/recovery.h"
 
-#include <algorithm>
-
 #include "runtime/contract/check.h"
+#include "runtime/engine/key_check.h"
 #include "runtime/engine/task_key.h"
 #include "runtime/store/record_queries.h"
 
@@ -29,16 +28,11 @@ ValueStore::Outputs read_outputs(const RecordedParts& parts, TaskId task, std::i
 
 void require_key(const RecordedParts& parts, TaskId task, const TaskRow& row) {
   std::vector<Edge> edges = edges_of(parts.database, row.row);
-  std::map<std::int32_t, Digest> inits;
-  const PlanNode& node = parts.plan.nodes[task.node.index()];
-  for (std::size_t port = 0; port < node.inputs.size(); ++port) {
-    if (!node.inputs[port].node.valid() || !node.inputs[port].previous_step) continue;
-    auto number = static_cast<std::int32_t>(port);
-    if (std::any_of(edges.begin(), edges.end(), [&](const Edge& edge) { return edge.port == number; })) continue;
+  auto inits = inits_of(parts.plan, task, edges, [&parts](double init) {
     HashSink hash;
-    parts.library.make_scalar(node.inputs[port].init)->write(hash);
-    inits[number] = hash.finish();
-  }
+    parts.library.make_scalar(init)->write(hash);
+    return hash.finish();
+  });
   if (task_key(parts.database, parts.plan, parts.graph, parts.seed, task, edges, inits) == row.key) return;
   throw StoreError(ExitCode::no, "R0212",
                    "task `" + to_text(row.task) + "` was recorded under other settings than the program gives it now",

@@ -306,4 +306,13 @@ void Transaction::commit() {
   open_ = false;
 }
 
+Snapshot::Snapshot(Database& database) : database_(database) { database_.execute("BEGIN"); }
+Snapshot::~Snapshot() {
+  try {
+    database_.execute("ROLLBACK");
+  } catch (const StoreError&) {
+    return;  // the error that SQLite ended it for was reported
+  }
+}
+
 }  // namespace rlflow

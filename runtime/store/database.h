@@ -118,4 +118,17 @@ class Transaction {
   bool open_ = true;
 };
 
+// One state of the database for every read while it lives, whatever another process commits meanwhile. Keep it short:
+// the log of a live run cannot be emptied past it.
+class Snapshot {
+ public:
+  explicit Snapshot(Database& database);
+  ~Snapshot();
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+ private:
+  Database& database_;
+};
+
 }  // namespace rlflow
