@@ -29,6 +29,7 @@ const std::vector<Verb>& verbs() {
        "show @last\nshow @last --step 42\nshow @last --task traj:42", declare_show},
       {"fsck", "check that everything a run recorded is there and whole", "fsck @last\nfsck @last --deep",
        declare_fsck},
+      {"gc", "throw away what a run can do without", "gc @last --dry-run\ngc @last --before 100", declare_gc},
   };
   return table;
 }

@@ -56,6 +56,9 @@ constexpr FailureInfo kFailures[] = {
      "On resume only what does not change the meaning of a program may be overridden: stop, retries, timeouts, "
      "workers, "
      "keep."},
+    {"R0216", "what this needs was thrown away by `gc`",
+     "`gc RUN --before K` unlinks outputs and the inputs of updates that no resume needs. Their rows stay, so that the "
+     "message can name what is missing. Later steps can still be replayed."},
     {"R0301", "the engine cannot run this plan", "The message names the node and what it asks for."},
     {"R0302", "a copy of the weights is not equal to its model",
      "Both ends of every sync are hashed. Nothing was generated with the wrong weights. Report this as a fault."},

@@ -9,6 +9,7 @@
 #include "runtime/engine/run_birth.h"
 #include "runtime/engine/run_loop.h"
 #include "runtime/engine/ticker.h"
+#include "runtime/store/collection.h"
 #include "runtime/store/failpoint.h"
 #include "runtime/store/fsck.h"
 #include "runtime/store/leftovers.h"

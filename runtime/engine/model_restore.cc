@@ -39,14 +39,16 @@ std::string first_difference(const RecordedParts& parts, const std::string& mode
   return {};
 }
 
-TaskInputs recorded_inputs(const RecordedParts& parts, NodeId update, const Digest& batch) {
+TaskInputs recorded_inputs(const RecordedParts& parts, NodeId update, Version number, const Digest& batch) {
+  TaskName name{parts.plan.nodes[update.index()].name, number, 0};
   TaskInputs inputs;
   inputs.payloads.resize(parts.plan.nodes[update.index()].inputs.size());
   for (const Member& member : members_of(parts.database, batch)) {
     std::size_t port = 0;
     std::from_chars(member.name.data(), member.name.data() + member.name.size(), port);
     RLFLOW_CHECK(port < inputs.payloads.size(), "a batch has the ports of its update");
-    inputs.payloads[port] = read_recorded(parts, input_kind(parts.plan, update, port), member.part);
+    std::string what = "input " + member.name + " of `" + to_text(name) + "`";
+    inputs.payloads[port] = read_recorded(parts, input_kind(parts.plan, update, port), member.part, what);
   }
   return inputs;
 }
@@ -54,7 +56,7 @@ TaskInputs recorded_inputs(const RecordedParts& parts, NodeId update, const Dige
 void redo_update(const RecordedParts& parts, ModelId model, Node& node, ModelInstance& instance,
                  const VersionState& version, Version number) {
   NodeId update = parts.graph.update_of(model);
-  TaskInputs inputs = recorded_inputs(parts, update, *version.batch);
+  TaskInputs inputs = recorded_inputs(parts, update, number, *version.batch);
   inputs.model = &instance;
   TaskContext context;
   context.step = number;
@@ -92,7 +94,11 @@ void restore_model(const RecordedParts& parts, ModelId model, ModelInstance& ins
   }
 }
 
-PayloadPtr read_recorded(const RecordedParts& parts, Kind kind, const Digest& digest) {
+PayloadPtr read_recorded(const RecordedParts& parts, Kind kind, const Digest& digest, const std::string& what) {
+  if (collected(parts.database, digest)) {
+    throw StoreError(ExitCode::could_not_answer, "R0216", what + " was thrown away by `gc`",
+                     "ask for a later step, or restore the run from a copy made before");
+  }
   return parts.library.read_payload(kind, parts.artifacts.get(digest));
 }
 

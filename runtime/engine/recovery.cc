@@ -21,7 +21,9 @@ ValueStore::Outputs read_outputs(const RecordedParts& parts, TaskId task, std::i
   ValueStore::Outputs outputs;
   const PlanNode& node = parts.plan.nodes[task.node.index()];
   for (const RecordedDigest& output : outputs_of(parts.database, row)) {
-    outputs.push_back(read_recorded(parts, node.outputs.at(outputs.size()).type.kind, output.digest));
+    std::string what =
+        "output " + std::to_string(outputs.size()) + " of `" + node.name + ":" + std::to_string(task.step) + "`";
+    outputs.push_back(read_recorded(parts, node.outputs.at(outputs.size()).type.kind, output.digest, what));
   }
   return outputs;
 }

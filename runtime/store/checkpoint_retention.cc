@@ -1,4 +1,4 @@
-// Which checkpoints may go, and the first half of letting them go.
+// Which checkpoints may go, and the first stage of letting them go.
 #include <set>
 
 #include "runtime/store/schema.h"
@@ -16,13 +16,18 @@ std::vector<Digest> checkpoints_newest_first(Database& database) {
   return manifests;
 }
 
-std::set<Digest> kept_checkpoints(Database& database, const std::vector<Digest>& newest_first, std::int64_t keep,
-                                  const std::map<std::string, Version>& needed) {
+std::set<Digest> kept_checkpoints(Database& database, const std::vector<Digest>& newest_first,
+                                  const Retention& retention) {
   std::set<Digest> kept;
   for (const Digest& manifest : newest_first) {
-    if (static_cast<std::int64_t>(kept.size()) < keep) kept.insert(manifest);
+    if (static_cast<std::int64_t>(kept.size()) < retention.keep) kept.insert(manifest);
   }
-  for (const auto& [model, version] : needed) {
+  if (retention.every > 0) {
+    Statement divided =
+        database.query("SELECT ckpt FROM versions WHERE ckpt IS NOT NULL AND version%?1=0", retention.every);
+    while (divided.step()) kept.insert(divided.digest_at(0));
+  }
+  for (const auto& [model, version] : retention.needed) {
     Statement newest = database.query(
         "SELECT ckpt FROM versions WHERE model=?1 AND version<=?2 AND ckpt IS NOT NULL ORDER BY version DESC LIMIT 1",
         model, version);
@@ -43,9 +48,9 @@ void condemn(Database& database, const Digest& digest) {
 
 }  // namespace
 
-std::vector<Digest> TaskStore::condemn_checkpoints(std::int64_t keep, const std::map<std::string, Version>& needed) {
+std::vector<Digest> TaskStore::condemn_checkpoints(const Retention& retention) {
   std::vector<Digest> all = checkpoints_newest_first(database_);
-  std::set<Digest> kept = kept_checkpoints(database_, all, keep, needed);
+  std::set<Digest> kept = kept_checkpoints(database_, all, retention);
   for (const Digest& manifest : all) {
     if (kept.contains(manifest)) continue;
     std::vector<ModelRead> held_by;

@@ -119,6 +119,10 @@ std::vector<RecordedDigest> outputs_of(Database& database, std::int64_t task) {
   return outputs;
 }
 
+bool collected(Database& database, const Digest& digest) {
+  return database.query("SELECT 1 FROM artifacts WHERE digest=?1 AND state!='live'", digest).step();
+}
+
 std::vector<Edge> edges_of(Database& database, std::int64_t task) {
   std::vector<Edge> edges;
   Statement rows = database.query(

@@ -41,6 +41,7 @@ std::vector<TaskRow> tasks_after(Database& database, Step step);  // of later st
 // The newest done task of a node at or before a step: what `prev` and a carried input read.
 std::optional<TaskRow> newest_done(Database& database, const std::string& node, Step step);
 std::vector<RecordedDigest> outputs_of(Database& database, std::int64_t task);  // by port
+bool collected(Database& database, const Digest& digest);  // condemned or gone: nobody may rely on its file
 std::vector<Edge> edges_of(Database& database, std::int64_t task);
 std::optional<ModelRead> read_of(Database& database, std::int64_t task);
 std::map<std::string, std::string> decisions_of(Database& database, std::int64_t task);
