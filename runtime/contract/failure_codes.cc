@@ -55,10 +55,13 @@ constexpr FailureInfo kFailures[] = {
     {"R0215", "this change would make it another run",
      "On resume only what does not change the meaning of a program may be overridden: stop, retries, timeouts, "
      "workers, "
-     "keep."},
+     "keep. For the rest `rlflow fork RUN -s …` makes a run of its own that begins where this one is."},
     {"R0216", "what this needs was thrown away by `gc`",
      "`gc RUN --before K` unlinks outputs and the inputs of updates that no resume needs. Their rows stay, so that the "
      "message can name what is missing. Later steps can still be replayed."},
+    {"R0217", "a changed program of a run does not compile",
+     "What `-s` or `--with` gave makes the run's program wrong. The messages of the compiler follow; the run itself is "
+     "as it was."},
     {"R0301", "the engine cannot run this plan", "The message names the node and what it asks for."},
     {"R0302", "a copy of the weights is not equal to its model",
      "Both ends of every sync are hashed. Nothing was generated with the wrong weights. Report this as a fault."},

@@ -3,6 +3,7 @@
 
 #include "runtime/contract/check.h"
 #include "runtime/engine/key_check.h"
+#include "runtime/engine/needed_versions.h"
 #include "runtime/engine/task_key.h"
 #include "runtime/store/record_queries.h"
 
@@ -75,23 +76,6 @@ void read_last_values(const RecordedParts& parts, Recovered& recovered) {
   }
 }
 
-// Copies of versions that unfinished tasks read through a replica, and the head: the oldest of them.
-Version oldest_needed(const RecordedParts& parts, const Recovered& recovered, ModelId model, Version head) {
-  Version oldest = head;
-  for (std::size_t i = 0; i < parts.plan.nodes.size(); ++i) {
-    NodeId node(i);
-    if (parts.plan.nodes[i].model != model || !parts.graph.reads_copy(node)) continue;
-    for (Step step = recovered.committed + 1; step <= parts.plan.stop_after; ++step) {
-      Version version = parts.graph.version_read(node, step);
-      if (version >= oldest) break;
-      auto stored = recovered.stored.find({node, step});
-      bool answered = stored != recovered.stored.end() && stored->second.answered;
-      if (parts.graph.due(node, step) && !parts.graph.skipped(node, step) && !answered) oldest = version;
-    }
-  }
-  return oldest;
-}
-
 }  // namespace
 
 Recovered recover_tasks(const RecordedParts& parts, TaskStore& tasks, EventBus& events) {
@@ -122,7 +106,10 @@ void recover_models(const RecordedParts& parts, const Recovered& recovered, Mode
     ModelId model(i);
     const std::string& name = parts.plan.models[i].name;
     Version head = head_of(parts.database, name).value_or(0);
-    Version needed = oldest_needed(parts, recovered, model, head);
+    Version needed = oldest_to_restore(parts.plan, parts.graph, model, head, recovered.committed, [&](TaskId task) {
+      auto stored = recovered.stored.find(task);
+      return stored != recovered.stored.end() && stored->second.answered;
+    });
     Version from = newest_checkpoint(parts.database, name, needed);
     executor.run_on(parts.plan.models[i].group, [&] {
       restore_model(parts, model, models.live(model), from, head, [&](Version version, const WeightsDigest& weights) {

@@ -64,8 +64,9 @@ RecordedMetric metric_at(const Statement& row) {
 }
 
 RecordedRun recorded_run(Database& database) {
-  Statement row =
-      database.prepare("SELECT name,flow,command,state,reason,epoch,seed,meaning,root,total,created_ms FROM run");
+  Statement row = database.prepare(
+      "SELECT name,flow,command,state,reason,epoch,seed,meaning,root,total,created_ms,parent,parent_step "
+      "FROM run");
   if (!row.step()) {
     throw StoreError(ExitCode::store_damaged, "R0205", "`" + database.file().string() + "` records no run",
                      "the process died while it began; start the run again under another name");
@@ -82,6 +83,8 @@ RecordedRun recorded_run(Database& database) {
   run.root = row.text_at(8);
   run.total = row.int_at(9);
   run.created_ms = row.int_at(10);
+  run.parent = row.text_at(11);
+  run.parent_step = row.int_at(12);
   run.committed = std::max<Step>(0, committed_step(database));
   read_program(database, run);
   return run;
