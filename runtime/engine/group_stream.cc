@@ -63,7 +63,8 @@ void GroupStream::take_emissions() {
 void GroupStream::forget_followers(NodeId node, Step step) {
   for (NodeId follower : followers_) {
     const auto& inputs = plan_.nodes[follower.index()].inputs;
-    if (std::none_of(inputs.begin(), inputs.end(), [&](const PlanInput& input) { return input.node == node; })) continue;
+    if (std::none_of(inputs.begin(), inputs.end(), [&](const PlanInput& input) { return input.node == node; }))
+      continue;
     Progress& progress = progress_[{follower, step}];
     progress.given.clear();
     progress.done.clear();
@@ -118,10 +119,10 @@ std::vector<TaskId> GroupStream::take_ready() {
 std::vector<PayloadPtr> GroupStream::inputs_of(const TaskId& early) const {
   std::vector<PayloadPtr> payloads;
   for (const PlanInput& input : plan_.nodes[early.node.index()].inputs) {
-    payloads.push_back(input.node.valid() ? progress_.at({input.node, early.step})
-                                                .given.at(early.group)
-                                                .at(static_cast<std::size_t>(input.port))
-                                          : nullptr);
+    payloads.push_back(
+        input.node.valid()
+            ? progress_.at({input.node, early.step}).given.at(early.group).at(static_cast<std::size_t>(input.port))
+            : nullptr);
   }
   return payloads;
 }

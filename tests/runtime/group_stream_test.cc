@@ -130,7 +130,8 @@ TEST_F(Stream, FailedEarlyWorkIsToldAndDoneWithTheWhole) {
   };
   ASSERT_EQ(run().code, ExitCode::yes);
   auto told = std::count_if(recording_.events.begin(), recording_.events.end(), [](const RunEvent& event) {
-    return event.type == RunEvent::Type::warning && event.text.find("group 0 beforehand: judge is away") != std::string::npos;
+    return event.type == RunEvent::Type::warning &&
+           event.text.find("group 0 beforehand: judge is away") != std::string::npos;
   });
   EXPECT_EQ(told, 1);
   EXPECT_FALSE(executed("r:3<0"));

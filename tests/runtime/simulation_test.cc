@@ -29,12 +29,12 @@ using testing::run_with;
 
 struct Scenario {
   PlanShape shape;
-  std::int32_t retry = 0;     // of every node
-  int failing_percent = 0;    // of attempts
-  int numerics_percent = 0;   // of attempts, never tried again
-  int pausing_percent = 0;    // of tasks that ended
-  int kills = 0;              // at most
-  bool threads = false;       // real ones instead of one in a drawn order
+  std::int32_t retry = 0;    // of every node
+  int failing_percent = 0;   // of attempts
+  int numerics_percent = 0;  // of attempts, never tried again
+  int pausing_percent = 0;   // of tasks that ended
+  int kills = 0;             // at most
+  bool threads = false;      // real ones instead of one in a drawn order
 };
 
 Scenario drawn(Draw& draw) {
