@@ -68,6 +68,7 @@ Plan plan_of(const Scenario& scenario) {
 
 // One process's part of the run; `die_at` counts failpoints and operations on the disk, 0: it lives.
 [[noreturn]] void live(const Plan& plan, const fs::path& run_dir, const Scenario& scenario, Draw draw, int die_at) {
+  const bool inherited = ::testing::Test::HasFailure();  // of earlier seeds
   testing::RecordedDisk disk(run_dir.parent_path());
   std::atomic<int> reached = 0;
   auto at_point = [&](const std::string&) {
@@ -105,7 +106,7 @@ Plan plan_of(const Scenario& scenario) {
   bool fine = outcome.code == ExitCode::yes || outcome.code == ExitCode::interrupted ||
               outcome.code == ExitCode::person_must_act;
   if (!fine) std::fprintf(stderr, "%s %s\n", outcome.code_id.c_str(), outcome.message.c_str());
-  _exit(fine && !::testing::Test::HasFailure() ? 0 : 1);
+  _exit(fine && (inherited || !::testing::Test::HasFailure()) ? 0 : 1);
 }
 
 struct Tally {
