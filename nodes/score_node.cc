@@ -2,10 +2,13 @@
 #include "nodes/score_node.h"
 
 #include <cmath>
+#include <span>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "nodes/batches.h"
+#include "nodes/early_groups.h"
 #include "nodes/payload_cast.h"
 #include "nodes/plan_access.h"
 
@@ -43,6 +46,36 @@ struct JudgedTexts {
   std::vector<RewardRequest> requests;
 };
 
+constexpr const char* kErrors = "reward/errors";
+constexpr const char* kTimeouts = "reward/timeouts";
+
+struct Rewards {
+  std::vector<float> values;         // one a response, as far as they are known
+  std::vector<std::size_t> missing;  // responses without one
+  double errors = 0, timeouts = 0;
+  std::vector<std::string> warnings;
+};
+
+double metric_named(const TaskResult& result, std::string_view name) {
+  for (const Metric& metric : result.metrics) {
+    if (metric.name == name) return metric.value;
+  }
+  return 0;
+}
+
+Rewards early_rewards(const BatchDescriptor& batch, const std::vector<std::shared_ptr<const TaskResult>>& early) {
+  EarlyNumbers numbers = early_numbers(batch, early);
+  Rewards rewards;
+  for (const TaskResult* group : numbers.groups) {
+    rewards.errors += metric_named(*group, kErrors);
+    rewards.timeouts += metric_named(*group, kTimeouts);
+    rewards.warnings.insert(rewards.warnings.end(), group->warnings.begin(), group->warnings.end());
+  }
+  rewards.values = std::move(numbers.values);
+  rewards.missing = std::move(numbers.missing);
+  return rewards;
+}
+
 class ScoreNode final : public Node {
  public:
   ScoreNode(ScoreSettings settings, std::unique_ptr<Reward> reward, Tokenizer tokenizer, std::unique_ptr<Dataset> rows)
@@ -54,28 +87,29 @@ class ScoreNode final : public Node {
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
     const auto& traj = input_as<Rollouts>(inputs, 1);
     const JudgedTexts texts = texts_of(traj);
-    Judgement judgement = judge(texts, context);
-    std::vector<float> rewards = values(judgement, texts);
+    Rewards rewards = early_rewards(*traj.batch, inputs.early);
+    judge_rest(texts, context, rewards);
     TaskResult result;
-    for (std::size_t i = 0; i < rewards.size() && result.samples.size() < kSamplesShown; ++i) {
+    for (std::size_t i = 0; i < rewards.values.size() && result.samples.size() < kSamplesShown; ++i) {
       const bool first_of_group = i == 0 || traj.batch->group[i] != traj.batch->group[i - 1];
       if (first_of_group) {
-        result.samples.push_back({std::string(texts.requests[i].prompt), texts.responses[i], rewards[i]});
+        result.samples.push_back({std::string(texts.requests[i].prompt), texts.responses[i], rewards.values[i]});
       }
     }
-    const auto [mean, deviation] = mean_and_deviation(rewards);
+    const auto [mean, deviation] = mean_and_deviation(rewards.values);
     result.metrics = {{"reward/mean", mean},
                       {"reward/std", deviation},
-                      {"frac_reward_zero_std", uniform_share(traj.batch->group, rewards)}};
+                      {"frac_reward_zero_std", uniform_share(traj.batch->group, rewards.values)}};
     if (reward_->external()) {
-      result.metrics.push_back({"reward/errors", static_cast<double>(judgement.errors)});
-      result.metrics.push_back({"reward/timeouts", static_cast<double>(judgement.timeouts)});
+      result.metrics.push_back({kErrors, rewards.errors});
+      result.metrics.push_back({kTimeouts, rewards.timeouts});
     }
-    result.warnings = std::move(judgement.warnings);
-    result.outputs = {std::make_shared<Numbers>(Kind::reward, traj.batch, false, std::move(rewards))};
+    result.warnings = std::move(rewards.warnings);
+    result.outputs = {std::make_shared<Numbers>(Kind::reward, traj.batch, false, std::move(rewards.values))};
     return result;
   }
 
+  bool works_by_group() const override { return true; }
   bool retries_by_sample() const override { return true; }
 
  private:
@@ -109,7 +143,20 @@ class ScoreNode final : public Node {
     return tokenizer_.decode_response(ids);
   }
 
-  Judgement judge(const JudgedTexts& texts, const TaskContext& context) {
+  // Judges the responses that have no reward yet.
+  void judge_rest(const JudgedTexts& texts, const TaskContext& context, Rewards& rewards) {
+    std::vector<RewardRequest> requests;
+    for (std::size_t i : rewards.missing) requests.push_back(texts.requests[i]);
+    if (requests.empty()) return;
+    Judgement judgement = judge(requests, context);
+    const std::vector<double> values = values_of_all(judgement, requests);
+    for (std::size_t k = 0; k < values.size(); ++k) rewards.values[rewards.missing[k]] = static_cast<float>(values[k]);
+    rewards.errors += static_cast<double>(judgement.errors);
+    rewards.timeouts += static_cast<double>(judgement.timeouts);
+    for (std::string& warning : judgement.warnings) rewards.warnings.push_back(std::move(warning));
+  }
+
+  Judgement judge(std::span<const RewardRequest> requests, const TaskContext& context) {
     Judging how;
     how.retry = settings_.retry;
     how.timeout_ms = settings_.timeout_ms;
@@ -121,7 +168,7 @@ class ScoreNode final : public Node {
       };
     }
     try {
-      return reward_->judge(texts.requests, how);
+      return reward_->judge(requests, how);
     } catch (const TaskStopped&) {
       throw;
     } catch (const std::exception& error) {
@@ -129,10 +176,9 @@ class ScoreNode final : public Node {
     }
   }
 
-  std::vector<float> values(const Judgement& judgement, const JudgedTexts& texts) const {
+  std::vector<double> values_of_all(const Judgement& judgement, std::span<const RewardRequest> requests) const {
     try {
-      const std::vector<double> wide = values_of(judgement, texts.requests);
-      return {wide.begin(), wide.end()};
+      return values_of(judgement, requests);
     } catch (const std::exception& error) {
       throw std::runtime_error(place() + error.what());
     }

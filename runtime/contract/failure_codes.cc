@@ -22,6 +22,11 @@ constexpr FailureInfo kFailures[] = {
     {"R0104", "three updates in a row were skipped",
      "An optimizer step with a non-finite loss or gradient norm is skipped and counted. Three versions without one "
      "applied step mean that training has gone wrong: look at the learning rate and the rewards."},
+    {"R0105", "an update could not be done again",
+     "Recovery runs the recorded updates after a checkpoint again. One of them failed, though it came to its end when "
+     "it "
+     "was recorded: memory, a device or a library of this machine stands in its way. Mend the cause that the message "
+     "names, then `rlflow resume RUN`; the record is whole."},
     {"R0201", "another process holds this run",
      "One process at a time may write a run. The message names the one that does. Readers (`show`, `runs`) may look at "
      "any time."},

@@ -131,7 +131,7 @@ Outcome go(const Session& session, Executor& executor, ModelStates& models, Data
   Watchdog watchdog(session.clock, session.options.watchdog);
   Step committed = recovered.committed;
   RunLoop loop({plan, session.graph, seed, session.library, nodes, models, recorder, watchdog, session.clock,
-                session.events, session.pause, executor},
+                session.events, session.pause, executor, session.options.waiting_bytes},
                committed, std::move(recovered.values), std::move(recovered.stored));
   {
     Ticker ticker({watchdog, loop, recorder, executor, session.events, session.pause, session.clock,

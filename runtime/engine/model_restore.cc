@@ -66,7 +66,10 @@ void redo_update(const RecordedParts& parts, ModelId model, Node& node, ModelIns
   try {
     node.run(inputs, context);
   } catch (const std::exception& error) {
-    other_weights("redoing the update of step " + std::to_string(number) + " failed: " + error.what());
+    // It ran to its end once, from the same inputs: what failed is this machine, not the record.
+    throw StoreError(ExitCode::person_must_act, "R0105",
+                     "redoing the update of step " + std::to_string(number) + " failed: " + error.what(),
+                     "mend the cause, then resume the run again: nothing of it is lost");
   }
 }
 

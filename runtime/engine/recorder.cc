@@ -73,7 +73,17 @@ void Recorder::flush_quietly() {
 }
 
 void Recorder::completed(CompletedTask task) {
-  queue_.post([this, task = std::move(task)] { record(task); });
+  // Counted for as long as the job holds the payloads.
+  struct Waiting {
+    Waiting(std::atomic<std::uint64_t>& sum, std::uint64_t size) : total(sum), bytes(size) { total += bytes; }
+    ~Waiting() { total -= bytes; }
+    std::atomic<std::uint64_t>& total;
+    const std::uint64_t bytes;
+  };
+  std::uint64_t bytes = 0;
+  for (const PayloadPtr& output : task.result.outputs) bytes += output->memory_bytes();
+  auto waiting = std::make_shared<Waiting>(waiting_bytes_, bytes);  // shared: a job can be copied
+  queue_.post([this, task = std::move(task), waiting = std::move(waiting)] { record(task); });
 }
 
 void Recorder::record(const CompletedTask& task) {
