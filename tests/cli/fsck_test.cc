@@ -41,8 +41,13 @@ TEST_F(FsckVerb, AFinishedRunIsSound) {
 }
 
 TEST_F(FsckVerb, MapsNeitherTorchNorTbb) {
-  const std::vector<std::vector<std::string>> commands = {
-      {"fsck", "one"}, {"gc", "one", "--dry-run"}, {"why", "one", "r:2"}, {"diff", "one", "one"}, {"resume", "one", "--dry-run"}, {"show", "one"}, {"runs"}};
+  const std::vector<std::vector<std::string>> commands = {{"fsck", "one"},
+                                                          {"gc", "one", "--dry-run"},
+                                                          {"why", "one", "r:2"},
+                                                          {"diff", "one", "one"},
+                                                          {"resume", "one", "--dry-run"},
+                                                          {"show", "one"},
+                                                          {"runs"}};
   for (const auto& command : commands) {
     ProcessResult result = rlflow(command, folder_->path(), "", {{"LD_DEBUG", "files"}});
     EXPECT_NE(result.err.find("libsqlite3"), std::string::npos) << "the loader said nothing";
