@@ -3,6 +3,8 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/diagnostic_output.h"
+#include "cli/forked_run.h"
 #include "cli/program_difference.h"
 #include "cli/recorded_program.h"
 #include "cli/resume_preview.h"
@@ -20,6 +22,7 @@ struct ResumeOptions {
   std::vector<std::string> overrides;
   std::string with;
   bool dry_run = false;
+  bool from_checkpoint = false;
   WatchOptions watch;
 };
 
@@ -40,9 +43,30 @@ void require_same_meaning(const RecordedRun& run, const std::string& file, const
   std::cerr << "what it says differently may change on resume, by -s alone:\n" << to_text(differences);
 }
 
+// Where the recorded updates give other bits than they did (another machine), nothing can be redone: a run of its own
+// begins at the newest checkpoint, and its record says so.
+ExitCode resume_a_fork(const std::filesystem::path& run_dir, const ResumeOptions& options, const Session& session) {
+  NewFork fork;
+  fork.parent_dir = run_dir;
+  fork.runs = runs_folder(options.runs_dir);
+  fork.overrides = options.overrides;
+  fork.step = newest_checkpoint_step(run_dir);
+  MadeFork made;
+  Outcome outcome = make_fork(fork, session, made);
+  if (outcome.code != ExitCode::yes) {
+    print_outcome(outcome, nullptr, session);
+    return outcome.code;
+  }
+  std::cerr << made.name << " goes on from the checkpoint of step " << made.step << " of " << made.parent << "\n";
+  WatchOptions watch = options.watch;
+  watch.reference = options.runs_dir.empty() ? made.name : made.run_dir.string();
+  return resumed_run(made.run_dir, {}, watch, session);
+}
+
 ExitCode resume_run(const ResumeOptions& options, const Session& session) {
   const std::filesystem::path run_dir = find_run(options.run, runs_folder(options.runs_dir));
   if (!options.with.empty()) require_same_meaning(RunReader(run_dir).run(), options.with, session);
+  if (options.from_checkpoint) return resume_a_fork(run_dir, options, session);
   if (options.dry_run) return show_preview(run_dir, options.overrides, options.watch.json);
   WatchOptions watch = options.watch;
   watch.reference = options.runs_dir.empty() ? options.run : run_dir.string();
@@ -60,6 +84,8 @@ Action declare_resume(CLI::App& app, const Session& session) {
   app.add_option("--with", options->with, "compare this program with the run's own; go on if it means the same")
       ->option_text("FILE");
   app.add_flag("--dry-run", options->dry_run, "list each task that is reused or run again, and why; run nothing");
+  app.add_flag("--from-checkpoint", options->from_checkpoint,
+               "go on as a fork from the newest checkpoint, and redo no update: for another machine");
   add_watch_options(app, options->watch);
   return [options, &session] { return resume_run(*options, session); };
 }

@@ -65,12 +65,7 @@ Action declare_run(CLI::App& app, const Session& session) {
   auto options = std::make_shared<RunOptions>();
   add_program_input(app, options->program);
   add_runs_option(app, options->runs_dir);
-  app.add_option("--name", options->name, "name of the run (default: the flow's name and two words)")
-      ->option_text("NAME")
-      ->check([](const std::string& name) {
-        bool fine = !name.empty() && name[0] != '.' && name[0] != '@' && name.find('/') == std::string::npos;
-        return fine ? std::string() : "a run's name has no slash and does not begin with `.` or `@`";
-      });
+  add_name_option(app, options->name);
   app.add_option("--seed", options->seed, "seed of everything drawn at random")
       ->capture_default_str()
       ->option_text("N");

@@ -26,6 +26,8 @@ std::string new_run_name(const std::string& flow, const std::filesystem::path& r
 
 // Adds RUN, required, and `--runs-dir`.
 void add_run_argument(CLI::App& app, std::string& run, std::string& runs_dir);
+// Adds `--name`, of a new run.
+void add_name_option(CLI::App& app, std::string& name);
 // Adds `--runs-dir`.
 void add_runs_option(CLI::App& app, std::string& runs_dir);
 

@@ -145,6 +145,8 @@ json run_json(const RunReader& reader, const RecordedRun& run) {
           {"seed", run.seed},
           {"epoch", run.epoch},
           {"command", run.command},
+          {"parent", run.parent},
+          {"parent_step", run.parent_step},
           {"committed", run.committed},
           {"total", run.total},
           {"stop_reason", run.stop_reason},
@@ -183,6 +185,7 @@ ExitCode show_run(const RunReader& reader, const ShowOptions& options, const Ses
             << "  (seed " << run.seed << ", started " << run.epoch << (run.epoch == 1 ? " time)\n" : " times)\n");
   if (!run.stop_reason.empty()) std::cout << "stopped: " << run.stop_reason << "\n";
   std::cout << "command  " << run.command << "\n";
+  if (!run.parent.empty()) std::cout << "forked after step " << run.parent_step << " of " << run.parent << "\n";
   std::string checkpoints = checkpoints_text(reader);
   if (!checkpoints.empty()) std::cout << "checkpoints  " << checkpoints << "\n";
   print_evaluations(reader);

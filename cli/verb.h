@@ -56,6 +56,7 @@ Action declare_show(CLI::App& app, const Session& session);
 Action declare_why(CLI::App& app, const Session& session);
 Action declare_diff(CLI::App& app, const Session& session);
 Action declare_retry(CLI::App& app, const Session& session);
+Action declare_fork(CLI::App& app, const Session& session);
 Action declare_gc(CLI::App& app, const Session& session);
 Action declare_fsck(CLI::App& app, const Session& session);
 

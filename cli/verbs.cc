@@ -23,6 +23,8 @@ const std::vector<Verb>& verbs() {
       {"resume", "go on with a run that was paused, stopped or killed", "resume @last\nresume @last --dry-run",
        declare_resume},
       {"retry", "give failed tasks another chance, then resume", "retry @last\nretry @last --task r:3", declare_retry},
+      {"fork", "make a run of its own that begins where another one is", "fork @last --from-step 40 -s kl=0.02",
+       declare_fork},
       {"replay", "run one recorded task again and compare the bits", "replay @last --task traj:42", declare_replay},
       {"export", "write a model of a run as a Hugging Face folder", "export @last --model policy -o out/policy",
        declare_export},

@@ -67,6 +67,13 @@ constexpr FailureInfo kFailures[] = {
     {"R0217", "a changed program of a run does not compile",
      "What `-s` or `--with` gave makes the run's program wrong. The messages of the compiler follow; the run itself is "
      "as it was."},
+    {"R0218", "this run cannot be forked so",
+     "A fork begins after a step that its parent has committed, and trains the same models. `rlflow show RUN` tells "
+     "how "
+     "far the parent is."},
+    {"R0219", "a version of a fork that only its parent can give",
+     "A fork may have another program than its parent, so it never redoes the parent's updates: of the versions before "
+     "its own first step it has those that this step reads. Ask the parent for the others; `rlflow show` names it."},
     {"R0301", "the engine cannot run this plan", "The message names the node and what it asks for."},
     {"R0302", "a copy of the weights is not equal to its model",
      "Both ends of every sync are hashed. Nothing was generated with the wrong weights. Report this as a fault."},

@@ -168,7 +168,8 @@ Outcome resume(const Session& session) {
   if (auto refused = refuse_resume(session, run)) return *refused;
   session.library.prepare(session.plan, run_dir);
   ArtifactStore artifacts(session.files, run_dir);
-  RecordedParts parts{session.plan, session.graph, run.seed, database, artifacts, session.library};
+  RecordedParts parts{session.plan,    session.graph,           run.seed, database, artifacts,
+                      session.library, inherited_step(database)};
   require_unchanged_files(parts);
   for (const MissingFile& file : check_files(database, artifacts, false)) session.events.warn(file.problem);
   std::map<std::string, std::string> environment = session.library.environment();

@@ -92,7 +92,8 @@ KeyReport check_keys(const std::filesystem::path& run_dir, const Plan& plan, con
   StepGraph graph(plan);
   Recorded recorded{database, plan, graph, recorded_run(database).seed, init_digest};
   KeyReport report;
-  for (const TaskRow& row : tasks_after(database, -1)) {
+  // What a fork's parent made has the keys of the parent's program.
+  for (const TaskRow& row : tasks_after(database, inherited_step(database))) {
     if (row.state != "done") continue;
     ++report.compared;
     std::string problem = problem_of(recorded, row);

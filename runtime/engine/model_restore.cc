@@ -73,6 +73,15 @@ void redo_update(const RecordedParts& parts, ModelId model, Node& node, ModelIns
   }
 }
 
+void require_checkpoint(const RecordedParts& parts, const std::string& model, const VersionState& version,
+                        Version number) {
+  if (version.checkpoint) return;
+  throw StoreError(ExitCode::could_not_answer, "R0219",
+                   "version " + std::to_string(number) + " of `" + model + "` was made by run `" +
+                       recorded_run(parts.database).parent + "`, which this one was forked from",
+                   "ask that run for it");
+}
+
 }  // namespace
 
 void restore_model(const RecordedParts& parts, ModelId model, ModelInstance& instance, Version from, Version version,
@@ -82,14 +91,18 @@ void restore_model(const RecordedParts& parts, ModelId model, ModelInstance& ins
   for (Version number = from; number <= version; ++number) {
     auto recorded = find_version(parts.database, name, number);
     RLFLOW_CHECK(recorded, "versions are gapless");
-    if (number == from && from > 0) load_checkpoint(parts, name, instance, *recorded);
-    if (number > from && recorded->outcome != "held" && recorded->batch) {
+    bool inherited = number <= parts.inherited;
+    if (number > from && inherited) require_checkpoint(parts, name, *recorded, number);
+    if (number > 0 && (number == from || inherited)) load_checkpoint(parts, name, instance, *recorded);
+    if (number > from && !inherited && recorded->outcome != "held" && recorded->batch) {
       if (!node) node = parts.library.make_node(parts.plan, parts.graph.update_of(model));
       redo_update(parts, model, *node, instance, *recorded, number);
     }
     WeightsDigest weights = instance.weights_digest();
     if (weights != recorded->weights) {
-      std::string how = number > from ? "redone" : number == 0 ? "loaded" : "restored from its checkpoint";
+      std::string how = number > from && !inherited ? "redone"
+                        : number == 0               ? "loaded"
+                                                    : "restored from its checkpoint";
       other_weights("version " + std::to_string(number) + " of `" + name + "`, " + how +
                     ", has other weights than recorded" + first_difference(parts, name, instance, *recorded, number));
     }

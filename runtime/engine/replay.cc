@@ -162,6 +162,10 @@ Outcome replay_named(const Plan& plan, const TaskName& task, RecordedSession& se
     if (session.graph.is_checkpoint(id.node))
       throw CannotReplay{"a checkpoint computes nothing that could be compared"};
     TaskRow row = find_finished(session.database, task);
+    if (task.step <= session.parts.inherited) {
+      throw CannotReplay{"`" + to_text(task) + "` was made by run `" + recorded_run(session.database).parent +
+                         "`, which this one was forked from: replay it there"};
+    }
     std::unique_ptr<Executor> executor = make_executor(plan, library, options);
     report.verdict = answer({plan, library, session, *executor, report, id, row});
   } catch (const CannotReplay& cannot) {

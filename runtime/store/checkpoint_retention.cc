@@ -1,6 +1,7 @@
 // Which checkpoints may go, and the first stage of letting them go.
 #include <set>
 
+#include "runtime/store/record_queries.h"
 #include "runtime/store/schema.h"
 #include "runtime/store/task_store.h"
 
@@ -28,11 +29,14 @@ std::set<Digest> kept_checkpoints(Database& database, const std::vector<Digest>&
     while (divided.step()) kept.insert(divided.digest_at(0));
   }
   for (const auto& [model, version] : retention.needed) {
-    Statement newest = database.query(
-        "SELECT ckpt FROM versions WHERE model=?1 AND version<=?2 AND ckpt IS NOT NULL ORDER BY version DESC LIMIT 1",
-        model, version);
-    if (newest.step()) kept.insert(newest.digest_at(0));
+    auto newest = find_version(database, model, newest_checkpoint(database, model, version));
+    if (newest && newest->checkpoint) kept.insert(*newest->checkpoint);
   }
+  // Of a fork, those that it began with: what its parent made is never redone, so they are to it what version 0 is.
+  Statement origins = database.prepare(
+      "SELECT ckpt FROM versions AS v,run WHERE ckpt IS NOT NULL AND version<=parent_step AND NOT EXISTS(SELECT 1 FROM "
+      "versions AS w WHERE w.model=v.model AND w.version>v.version AND w.version<=parent_step AND w.ckpt IS NULL)");
+  while (origins.step()) kept.insert(origins.digest_at(0));
   return kept;
 }
 

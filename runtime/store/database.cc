@@ -281,6 +281,11 @@ void Database::commit() {
   failpoint("transaction: committed");
 }
 
+void Database::copy_into(const std::filesystem::path& file) {
+  query("VACUUM INTO ?1", file.string()).run();
+  failpoint("copy: written");
+}
+
 void Database::checkpoint_passive() {
   failpoint("checkpoint: passive");
   execute("PRAGMA wal_checkpoint(PASSIVE)");

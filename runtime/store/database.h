@@ -96,6 +96,9 @@ class Database {
   void checkpoint_passive();   // moves finished pages of the log into the file, without waiting
   void checkpoint_truncate();  // all of them, and empties the log
 
+  // Writes all of it, as one moment has it, as a new file: synced, but not yet its folder's entry. A reader may.
+  void copy_into(const std::filesystem::path& file);
+
   const std::filesystem::path& file() const { return file_; }
 
  private:

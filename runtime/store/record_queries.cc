@@ -90,6 +90,8 @@ RecordedRun recorded_run(Database& database) {
   return run;
 }
 
+Step inherited_step(Database& database) { return database.number("SELECT coalesce(parent_step,-1) FROM run"); }
+
 Step committed_step(Database& database) { return database.number("SELECT coalesce(max(step),-1) FROM steps"); }
 
 std::optional<TaskRow> find_task(Database& database, const TaskName& task) {

@@ -35,6 +35,7 @@ struct VersionState {
 
 RecordedMetric metric_at(const Statement& row);  // step,node,name,value,nonfinite,model,version
 RecordedRun recorded_run(Database& database);    // state as recorded; holder_pid is not known here
+Step inherited_step(Database& database);         // of a fork: its last step that its parent made; -1 in no fork
 Step committed_step(Database& database);         // -1 before step 0
 std::optional<TaskRow> find_task(Database& database, const TaskName& task);
 std::vector<TaskRow> tasks_after(Database& database, Step step);  // of later steps, by step and row
