@@ -10,6 +10,7 @@
 #include "cli/resume_preview.h"
 #include "cli/resumed_run.h"
 #include "cli/run_folders.h"
+#include "cli/supervisor.h"
 #include "cli/verb.h"
 #include "runtime/store/store_error.h"
 
@@ -23,6 +24,7 @@ struct ResumeOptions {
   std::string with;
   bool dry_run = false;
   bool from_checkpoint = false;
+  int restarts = 0;
   WatchOptions watch;
 };
 
@@ -70,7 +72,9 @@ ExitCode resume_run(const ResumeOptions& options, const Session& session) {
   if (options.dry_run) return show_preview(run_dir, options.overrides, options.watch.json);
   WatchOptions watch = options.watch;
   watch.reference = options.runs_dir.empty() ? options.run : run_dir.string();
-  return resumed_run(run_dir, options.overrides, watch, session);
+  auto resume = [&] { return resumed_run(run_dir, options.overrides, watch, session); };
+  if (options.restarts == 0) return resume();
+  return supervise({options.restarts, watch.json, watch.reference}, session, resume, resume);
 }
 
 }  // namespace
@@ -87,6 +91,7 @@ Action declare_resume(CLI::App& app, const Session& session) {
   app.add_flag("--from-checkpoint", options->from_checkpoint,
                "go on as a fork from the newest checkpoint, and redo no update: for another machine");
   add_watch_options(app, options->watch);
+  add_restarts_option(app, options->restarts);
   return [options, &session] { return resume_run(*options, session); };
 }
 

@@ -9,6 +9,7 @@ constexpr FailureInfo kFailures[] = {
     {"R0001", "the run library cannot be opened",
      "The verbs that execute (run, resume, replay, export) open librlflow_run.so, which lies beside the program. Build "
      "it with `./dev build`; keep both files of one build together."},
+    {"R0003", "these options do not go together", "The message says which, and why."},
     {"R0101", "a task failed",
      "A node threw, its retries are used up, and its `on_failure` is `pause`. Everything committed is safe. Mend the "
      "cause that the message names, then `rlflow resume RUN`: the task runs again from the same inputs."},
@@ -32,7 +33,10 @@ constexpr FailureInfo kFailures[] = {
      "any time."},
     {"R0202", "there is something at this place already", "A run makes its own folder. Choose another `--name`."},
     {"R0203", "there is no such run", "`rlflow runs` lists what there is; `--runs-dir` names another place."},
-    {"R0204", "the run was written by a newer program", "Use the program that wrote it, or a newer one."},
+    {"R0204", "the run was written by another version of the program",
+     "Of a newer one: use it, or one that is newer still. Of an older one: `rlflow resume RUN` brings the store up to "
+     "date, "
+     "after a backup beside it."},
     {"R0205", "the store is damaged",
      "A row, a page or the database itself is not what was written. Nothing is guessed or begun afresh. Keep the "
      "folder "

@@ -13,6 +13,7 @@
 #include "runtime/store/failpoint.h"
 #include "runtime/store/fsck.h"
 #include "runtime/store/leftovers.h"
+#include "runtime/store/migration.h"
 #include "runtime/store/record_queries.h"
 #include "runtime/store/run_directory.h"
 #include "runtime/store/schema.h"
@@ -162,6 +163,7 @@ Outcome resume(const Session& session) {
   require_writable(run_dir);
   RunLock lock(session.files, run_dir);
   Database database(run_dir / kDatabaseName, Database::Mode::write);
+  migrate(session.files, database);
   check_schema(database);
   require_sound(database);
   RecordedRun run = recorded_run(database);

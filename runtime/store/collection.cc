@@ -6,6 +6,7 @@
 #include "runtime/store/failpoint.h"
 #include "runtime/store/fsck.h"
 #include "runtime/store/leftovers.h"
+#include "runtime/store/migration.h"
 #include "runtime/store/run_directory.h"
 #include "runtime/store/schema.h"
 
@@ -46,6 +47,7 @@ Collection collect_garbage(FileLayer& files, const std::filesystem::path& run_di
   require_writable(run_dir);
   RunLock lock(files, run_dir);
   Database database(run_dir / kDatabaseName, Database::Mode::write);
+  migrate(files, database);
   check_schema(database);
   require_sound(database);
   ArtifactStore artifacts(files, run_dir);

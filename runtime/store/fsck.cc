@@ -5,6 +5,7 @@
 #include <set>
 
 #include "runtime/store/leftovers.h"
+#include "runtime/store/migration.h"
 #include "runtime/store/run_directory.h"
 #include "runtime/store/schema.h"
 
@@ -66,7 +67,7 @@ void find_strays(FileLayer& files, const std::filesystem::path& run_dir, FsckRep
   static const std::set<std::string> kOwn = {"lock",      "state.db", "state.db-wal", "state.db-shm",
                                              "artifacts", "tmp",      "log",          "program"};
   for (const std::filesystem::path& entry : files.list(run_dir)) {
-    if (!kOwn.contains(entry.filename().string())) report.strays.push_back(entry);
+    if (!kOwn.contains(entry.filename().string()) && !is_backup(entry)) report.strays.push_back(entry);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/store/retry.h"
 
 #include "runtime/store/fsck.h"
+#include "runtime/store/migration.h"
 #include "runtime/store/record_queries.h"
 #include "runtime/store/run_directory.h"
 #include "runtime/store/schema.h"
@@ -40,6 +41,7 @@ std::vector<TaskName> reset_failed_tasks(FileLayer& files, const std::filesystem
   require_writable(run_dir);
   RunLock lock(files, run_dir);
   Database database(run_dir / kDatabaseName, Database::Mode::write);
+  migrate(files, database);
   check_schema(database);
   require_sound(database);
   TaskStore tasks(database, database.number("SELECT epoch FROM run"));
