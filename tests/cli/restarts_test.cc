@@ -10,7 +10,7 @@ using nlohmann::json;
 // $supervisor; `at STEP` waits for a committed step; `lose` kills the process that holds the run; `again`
 // waits for the next one; `end` waits and
 // prints the exit code.
-constexpr const char* kScript = R"(
+constexpr const char* kScript = R"sh(
 set -u
 begin() { "$rlflow" "$@" --plain >out 2>&1 & supervisor=$!; }
 at() { for i in $(seq 600); do grep -q "^step *$1/" out && return; sleep 0.05; done; echo "no step $1"; cat out; }
@@ -24,7 +24,7 @@ end() {
   wait "$supervisor";
   echo "ended $?";
 }
-)";
+)sh";
 
 class Restarts : public TinyRuns<Restarts> {
  protected:
