@@ -19,9 +19,9 @@ std::string arithmetic_of(const Pipeline& pipeline, const Dim& batch);
 
 // The most tokens that one sequence of the node can have.
 struct LongestSequence {
-  std::int64_t tokens = 0;  // 0: the program says nothing
+  std::int64_t tokens = 0;   // 0: the program says nothing
   bool with_prompt = false;  // false: prompts are not bounded, and not counted
-  std::string note;         // "max_prompt 1,024 + max_new 4,096 = 5,120"
+  std::string note;          // "max_prompt 1,024 + max_new 4,096 = 5,120"
 };
 LongestSequence longest_sequence(const Pipeline& pipeline, NodeId id);
 

@@ -93,9 +93,9 @@ void check_one_a_response(const CheckInput& input, const Demanded& d, Diagnostic
 void check_given(const Demanded& d, Diagnostics& diagnostics) {
   if (d.input.from != NodeInput::From::absent) return;
   const ArgumentSpec& argument = d.node.signature->arguments[static_cast<std::size_t>(d.input.argument)];
-  Diagnostic& message =
-      diagnostics.error("E0312", d.place(),
-                        d.written() + " needs reference log-probs, and `" + d.node.op + "` has no `" + argument.name + "`");
+  Diagnostic& message = diagnostics.error(
+      "E0312", d.place(),
+      d.written() + " needs reference log-probs, and `" + d.node.op + "` has no `" + argument.name + "`");
   if (d.input.span.valid()) {
     message.at(d.input.span, "taken away by `when`");
   } else {

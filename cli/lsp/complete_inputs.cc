@@ -21,8 +21,7 @@ void Completer::in_call(const Frame& frame) {
   if (!cursor_.in_flow()) return in_source(frame, call);
   if (call.callee == "prev") return previous(frame);
   std::string named = cursor_.item_name(frame);
-  for (const NodeSignature* signature :
-       fitting_signatures(without_current(call, frame), analysis_, names_, catalog_)) {
+  for (const NodeSignature* signature : fitting_signatures(without_current(call, frame), analysis_, names_, catalog_)) {
     if (const ArgumentSpec* spec = argument_at(*signature, call, frame, named)) names_for(*spec);
     if (cursor_.starts_item()) missing_names(*signature, call);
   }
@@ -43,9 +42,9 @@ void Completer::names_for(const ArgumentSpec& spec) {
 void Completer::models_for(const ArgumentSpec& spec) {
   for (const auto& [name, definition] : visible_) {
     if (definition->kind != SymbolKind::model) continue;
-    bool frozen =
-        std::any_of(analysis_.pipeline.models.begin(), analysis_.pipeline.models.end(),
-                    [&](const Model& m) { return m.name_span == definition->span && m.known && !m.trainable; });
+    bool frozen = std::any_of(analysis_.pipeline.models.begin(), analysis_.pipeline.models.end(), [&](const Model& m) {
+      return m.name_span == definition->span && m.known && !m.trainable;
+    });
     if (spec.role == ArgumentRole::model || !frozen) add_name(name, *definition);
   }
 }

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "cli/lsp/workspace.h"
 #include "cli/lsp/text_index.h"
+#include "cli/lsp/workspace.h"
 
 namespace rlflow::lsp {
 
@@ -31,7 +31,8 @@ int protocol_kind(CompletionKind kind) {
 std::vector<std::string> folders_of(const json& params) {
   std::vector<std::string> folders;
   const json listed = params.value("workspaceFolders", json());
-  if (!listed.is_null() && !listed.is_array()) throw RequestError(kInvalidParams, "`workspaceFolders` is a list or null");
+  if (!listed.is_null() && !listed.is_array())
+    throw RequestError(kInvalidParams, "`workspaceFolders` is a list or null");
   for (const json& folder : listed.is_array() ? listed : json::array()) {
     folders.push_back(path_of_uri(folder.at("uri").get<std::string>()));
   }

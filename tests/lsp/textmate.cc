@@ -63,7 +63,8 @@ class Scanner {
     for (const auto& [number, capture] : captures.items()) {
       const auto group = static_cast<std::size_t>(std::stoi(number));
       if (!found.match[group].matched) continue;
-      const std::size_t begin = found.begin + static_cast<std::size_t>(found.match.position(group) - found.match.position(0));
+      const std::size_t begin =
+          found.begin + static_cast<std::size_t>(found.match.position(group) - found.match.position(0));
       paint(begin, begin + static_cast<std::size_t>(found.match.length(group)), capture["name"]);
     }
     if (rule.contains("begin")) open_ = &rule;
@@ -106,7 +107,8 @@ class Scanner {
     auto flags = std::regex_constants::match_default;
     if (at > 0) flags |= std::regex_constants::match_prev_avail | std::regex_constants::match_not_bol;
     Found found;
-    if (!std::regex_search(line_.cbegin() + static_cast<std::ptrdiff_t>(at), line_.cend(), found.match, known->second, flags))
+    if (!std::regex_search(line_.cbegin() + static_cast<std::ptrdiff_t>(at), line_.cend(), found.match, known->second,
+                           flags))
       return std::nullopt;
     found.begin = at + static_cast<std::size_t>(found.match.position(0));
     return found;
@@ -126,8 +128,6 @@ class Scanner {
 
 }  // namespace
 
-std::vector<std::string> scopes_of(const std::string& text, const json& grammar) {
-  return Scanner(grammar).scan(text);
-}
+std::vector<std::string> scopes_of(const std::string& text, const json& grammar) { return Scanner(grammar).scan(text); }
 
 }  // namespace rlflow::testing

@@ -8,7 +8,8 @@
 namespace rlflow::testing {
 
 // The innermost scope of each byte of the text; empty where the grammar says nothing. The grammar may use `match` with
-// captures, `begin`/`end`, `include` and no more, and only regular expressions that ECMAScript and Oniguruma read alike.
+// captures, `begin`/`end`, `include` and no more, and only regular expressions that ECMAScript and Oniguruma read
+// alike.
 std::vector<std::string> scopes_of(const std::string& text, const nlohmann::json& grammar);
 
 }  // namespace rlflow::testing
