@@ -141,8 +141,9 @@ struct NodeSignature {
   NodeEffect effect = NodeEffect::none;
   bool only_in_every = false;  // evaluate, checkpoint
   bool needs_tokenizer = false;
-  bool runs = true;  // false: known to check and plan, not executable yet
-  std::string doc;   // one sentence
+  bool drops_groups = false;  // fails response by response, so that `on_failure = drop_group` can be executed
+  bool runs = true;           // false: known to check and plan, not executable yet
+  std::string doc;            // one sentence
 };
 
 struct SourceSignature {    // one built-in task generator, reader or reward
