@@ -56,13 +56,12 @@ ExitCode export_from_run(const ExportOptions& options, const Session& session) {
 
 Action declare_export(CLI::App& app, const Session& session) {
   auto options = std::make_shared<ExportOptions>();
-  app.add_option("run", options->run, "name of the run, a path to it, or @last")->required();
+  add_run_argument(app, options->run, options->runs_dir);
   app.add_option("--model", options->model, "the model's name in the program")->required()->option_text("NAME");
   app.add_option("-o,--output", options->folder, "the folder to write; it must not exist or be empty")
       ->required()
       ->option_text("DIR");
   app.add_option("--version", options->version, "version of the model (default: the newest)")->option_text("K");
-  add_runs_option(app, options->runs_dir);
   app.add_flag("--json", options->json, "one JSON object");
   return [options, &session] { return export_from_run(*options, session); };
 }

@@ -80,11 +80,10 @@ ExitCode replay_task(const ReplayOptions& options, const Session& session) {
 
 Action declare_replay(CLI::App& app, const Session& session) {
   auto options = std::make_shared<ReplayOptions>();
-  app.add_option("run", options->run, "name of the run, a path to it, or @last")->required();
+  add_run_argument(app, options->run, options->runs_dir);
   app.add_option("--task", options->task, "the task: node and step, e.g. traj:42")
       ->required()
       ->option_text("NODE:STEP");
-  add_runs_option(app, options->runs_dir);
   app.add_flag("--json", options->json, "one JSON object");
   return [options, &session] { return replay_task(*options, session); };
 }

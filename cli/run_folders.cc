@@ -77,6 +77,20 @@ std::string new_run_name(const std::string& flow, const fs::path& runs, std::uin
   }
 }
 
+void add_run_argument(CLI::App& app, std::string& run, std::string& runs_dir) {
+  app.add_option("run", run, "name of the run, a path to it, or @last")->required();
+  add_runs_option(app, runs_dir);
+}
+
+void add_name_option(CLI::App& app, std::string& name) {
+  app.add_option("--name", name, "name of the run (default: the flow's name and two words)")
+      ->option_text("NAME")
+      ->check([](const std::string& given) {
+        bool fine = !given.empty() && given[0] != '.' && given[0] != '@' && given.find('/') == std::string::npos;
+        return fine ? std::string() : "a run's name has no slash and does not begin with `.` or `@`";
+      });
+}
+
 void add_runs_option(CLI::App& app, std::string& runs_dir) {
   app.add_option("--runs-dir", runs_dir, "the folder of the runs (default: runs/ in the project)")->option_text("DIR");
 }

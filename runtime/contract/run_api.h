@@ -98,6 +98,14 @@ struct ExportRequest {
   std::filesystem::path folder;    // must not exist, or be empty
 };
 
+struct ForkRequest {
+  std::filesystem::path parent_dir;
+  Step step = 0;                  // the last one that both share; committed by the parent
+  std::filesystem::path run_dir;  // must not exist
+  std::string name;
+  std::string command;  // as the user typed it, for the record
+};
+
 // Implemented in librlflow_run.so. `plan` for an existing run is the one compiled from the run's own copy
 // of its program. Every call may throw nothing: failures are Outcomes.
 class RunApi {
@@ -106,12 +114,14 @@ class RunApi {
   virtual Cluster cluster() = 0;
   virtual Outcome run(const Plan& plan, const RunRequest& request, RunObserver& observer) = 0;
   virtual Outcome replay(const Plan& plan, const ReplayRequest& request, ReplayReport& report) = 0;
+  // Makes a run that begins where `parent_plan`'s is after a step, under `plan`, and leaves it paused.
+  virtual Outcome fork(const Plan& parent_plan, const Plan& plan, const ForkRequest& request) = 0;
   virtual Outcome export_model(const Plan& plan, const ExportRequest& request) = 0;
   // Asks a run in progress to pause (commit, checkpoint, leave). Safe from any thread; from a signal handler too.
   virtual void request_pause() = 0;
 };
 
-inline constexpr int kRunApiVersion = 1;
+inline constexpr int kRunApiVersion = 2;
 inline constexpr const char* kRunApiSymbol = "rlflow_open_run_api";
 // extern "C" RunApi* rlflow_open_run_api(int version): one object a process; null on another version.
 using OpenRunApi = RunApi* (*)(int version);

@@ -4,8 +4,9 @@
 #include <algorithm>
 
 #include "runtime/contract/check.h"
-#include "runtime/engine/run_birth.h"
+#include "runtime/engine/needed_versions.h"
 #include "runtime/engine/task_key.h"
+#include "runtime/store/collection.h"
 #include "runtime/store/failpoint.h"
 #include "runtime/store/record_queries.h"
 
@@ -230,12 +231,9 @@ void Recorder::save(const CheckpointRequest& request) {
 }
 
 void Recorder::prune(std::int64_t keep) {
-  std::map<std::string, Version> needed;
   Step first_unfinished = committed_step(parts_.database) + 1;
-  for (ModelId model : parts_.graph.versioned_models()) {
-    needed[parts_.plan.models[model.index()].name] = parts_.graph.oldest_version_read(model, first_unfinished);
-  }
-  if (parts_.tasks.condemn_checkpoints(keep, needed).empty()) return;
+  Retention retention{keep, 0, needed_versions(parts_.plan, parts_.graph, first_unfinished)};
+  if (parts_.tasks.condemn_checkpoints(retention).empty()) return;
   failpoint("prune: rows condemned");
   // After the commit that condemned them; what came back to life by then is not condemned any more.
   queue_.after_commit([this] { finish_removals(parts_.database, parts_.tasks, parts_.artifacts); });

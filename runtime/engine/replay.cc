@@ -58,7 +58,8 @@ TaskInputs read_inputs(const Replay& replay) {
     Kind kind = maker.outputs.at(static_cast<std::size_t>(edge.source_port)).type.kind;
     PayloadPtr& input =
         edge.port == kCarriedPort ? inputs.carried : inputs.payloads.at(static_cast<std::size_t>(edge.port));
-    input = read_recorded(parts, kind, digest);
+    input = read_recorded(parts, kind, digest,
+                          "output " + std::to_string(edge.source_port) + " of `" + to_text(edge.source) + "`");
   }
   return inputs;
 }
@@ -114,8 +115,11 @@ bool compare_outputs(const Replay& replay, const TaskResult& result) {
     std::string label = "output " + std::to_string(port) + (name.empty() ? "" : " `" + name + "`");
     replay.report.redone.push_back("compared: " + label + " " + hex(digest));
     if (digest == recorded[port].digest) continue;
-    replay.report.detail =
-        label + " differs at " + first_differing_byte(replay.session.artifacts.get(recorded[port].digest), now.bytes);
+    replay.report.detail = label + " differs";
+    if (!collected(replay.session.database, recorded[port].digest)) {
+      replay.report.detail +=
+          " at " + first_differing_byte(replay.session.artifacts.get(recorded[port].digest), now.bytes);
+    }
     return false;
   }
   return true;
@@ -158,6 +162,10 @@ Outcome replay_named(const Plan& plan, const TaskName& task, RecordedSession& se
     if (session.graph.is_checkpoint(id.node))
       throw CannotReplay{"a checkpoint computes nothing that could be compared"};
     TaskRow row = find_finished(session.database, task);
+    if (task.step <= session.parts.inherited) {
+      throw CannotReplay{"`" + to_text(task) + "` was made by run `" + recorded_run(session.database).parent +
+                         "`, which this one was forked from: replay it there"};
+    }
     std::unique_ptr<Executor> executor = make_executor(plan, library, options);
     report.verdict = answer({plan, library, session, *executor, report, id, row});
   } catch (const CannotReplay& cannot) {

@@ -7,6 +7,7 @@
 #include "runtime/store/record_queries.h"
 #include "runtime/store/run_directory.h"
 #include "runtime/store/schema.h"
+#include "runtime/store/task_history.h"
 
 namespace rlflow {
 namespace {
@@ -103,6 +104,14 @@ std::vector<RecordedTask> RunReader::tasks(Step step) const {
     tasks.push_back(std::move(task));
   }
   return tasks;
+}
+
+std::optional<TaskHistory> RunReader::history(const std::string& node, Step step, std::int32_t slot) const {
+  for (RecordedTask& task : tasks(step)) {
+    if (task.node != node || task.slot != slot) continue;
+    return history_of(connection_->database, std::move(task));
+  }
+  return std::nullopt;
 }
 
 std::vector<RecordedVersion> RunReader::versions(const std::string& model) const {
