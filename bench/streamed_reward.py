@@ -13,7 +13,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+import results_file
+
+ROOT = results_file.ROOT
 WARM_UP = 3
 JUDGE = """import time
 from rlflow_reward import serve
@@ -51,11 +53,6 @@ def one_round(folder, emit, steps, prompts, workers):
                              if event["event"] == "step" and WARM_UP < event["step"] < steps)
 
 
-def machine():
-    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
-    return {"cpu": model, "cores": os.cpu_count()}
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=5)
@@ -76,10 +73,7 @@ def main():
            "peer": {"name": "emit = batch", "value": peer, "runs": whole}, "ratio": peer / value, "limit": None,
            "share": None, "conditions": f"models/tiny, {a.prompts} x 8, max_new 34, judge {1000 * a.seconds:g} ms a "
                                         f"response, {a.workers} workers, steps {WARM_UP + 1}..{a.steps - 1}"}
-    result = {"bench": "streamed_reward", "machine": machine(), "rows": [row]}
-    path = os.path.join(ROOT, "bench/results/streamed_reward.json")
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    json.dump(result, open(path, "w"), indent=1)
+    path = results_file.write("streamed_reward", [row])
     print(f"emit = group {value:.3f} s a step, emit = batch {peer:.3f} s: {peer / value:.2f} x as fast  ({path})")
 
 
