@@ -62,7 +62,7 @@ fs::path find_run(const std::string& name, const fs::path& runs) {
   }
   std::error_code ignored;
   if (fs::exists(runs / name / "state.db", ignored)) return runs / name;
-  if (name.find('/') != std::string::npos && fs::exists(fs::path(name) / "state.db", ignored)) return name;
+  if (fs::exists(fs::path(name) / "state.db", ignored)) return name;
   throw no_run(name, runs, all);
 }
 

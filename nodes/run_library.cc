@@ -17,6 +17,7 @@
 #include "nodes/plan_access.h"
 #include "nodes/reward/examples.h"
 #include "nodes/reward/exec_reward.h"
+#include "nodes/sample_at.h"
 #include "nodes/signatures/catalog.h"
 
 namespace rlflow {
@@ -70,6 +71,10 @@ class RunLibrary final : public NodeLibrary {
   }
 
   PayloadPtr read_payload(Kind kind, std::span<const std::byte> bytes) override { return read_batch(kind, bytes); }
+  std::optional<Sample> sample_at(const Plan& plan, NodeId node, const std::vector<PayloadPtr>& inputs,
+                                  const std::vector<PayloadPtr>& outputs, std::int64_t index) override {
+    return rlflow::sample_at(plan, node, inputs, outputs, index);
+  }
   PayloadPtr make_scalar(double value) override { return std::make_shared<Scalar>(value); }
 
   void enter_group(const PlanGroup& group) override {

@@ -8,6 +8,7 @@
 #include "nodes/run_library.h"
 #include "runtime/contract/run_api.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/export_task.h"
 #include "runtime/engine/fork.h"
 #include "runtime/engine/pause_flag.h"
 
@@ -44,6 +45,10 @@ class ProcessRunApi final : public RunApi {
 
   Outcome export_model(const Plan& plan, const ExportRequest& request) override {
     return rlflow::export_model(plan, request, library());
+  }
+
+  Outcome export_task(const Plan& plan, const TaskExportRequest& request) override {
+    return rlflow::export_task(plan, request, library());
   }
 
   Outcome fork(const Plan& parent_plan, const Plan& plan, const ForkRequest& request) override {

@@ -78,6 +78,10 @@ constexpr FailureInfo kFailures[] = {
     {"R0219", "a version of a fork that only its parent can give",
      "A fork may have another program than its parent, so it never redoes the parent's updates: of the versions before "
      "its own first step it has those that this step reads. Ask the parent for the others; `rlflow show` names it."},
+    {"R0220", "this is no run but a bundle of one task",
+     "`rlflow export RUN --task ID` makes a folder that holds what it takes to run that task again, and nothing else: "
+     "it "
+     "can be shown, checked and replayed."},
     {"R0301", "the engine cannot run this plan", "The message names the node and what it asks for."},
     {"R0302", "a copy of the weights is not equal to its model",
      "Both ends of every sync are hashed. Nothing was generated with the wrong weights. Report this as a fault."},

@@ -9,6 +9,7 @@
 #include "runtime/engine/run_birth.h"
 #include "runtime/engine/run_loop.h"
 #include "runtime/engine/ticker.h"
+#include "runtime/store/bundle_rows.h"
 #include "runtime/store/collection.h"
 #include "runtime/store/failpoint.h"
 #include "runtime/store/fsck.h"
@@ -166,6 +167,7 @@ Outcome resume(const Session& session) {
   migrate(session.files, database);
   check_schema(database);
   require_sound(database);
+  require_whole_run(database);
   RecordedRun run = recorded_run(database);
   if (auto refused = refuse_resume(session, run)) return *refused;
   session.library.prepare(session.plan, run_dir);

@@ -9,6 +9,7 @@
 #include "runtime/engine/needed_versions.h"
 #include "runtime/engine/outcomes.h"
 #include "runtime/engine/source_files.h"
+#include "runtime/store/bundle_rows.h"
 #include "runtime/store/failpoint.h"
 #include "runtime/store/fork_rows.h"
 #include "runtime/store/fsck.h"
@@ -142,6 +143,7 @@ void fill(const Forking& fork) {
   }
   Database database(fork.staged / kDatabaseName, Database::Mode::write);
   require_sound(database);
+  require_whole_run(database);
   RecordedRun parent = recorded_run(database);
   Step inherited = inherited_step(database);
   ArtifactStore shared(fork.files, fork.request.parent_dir);

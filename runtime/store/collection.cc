@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "runtime/store/bundle_rows.h"
 #include "runtime/store/failpoint.h"
 #include "runtime/store/fsck.h"
 #include "runtime/store/leftovers.h"
@@ -50,6 +51,7 @@ Collection collect_garbage(FileLayer& files, const std::filesystem::path& run_di
   migrate(files, database);
   check_schema(database);
   require_sound(database);
+  require_whole_run(database);
   ArtifactStore artifacts(files, run_dir);
   TaskStore tasks(database, database.number("SELECT epoch FROM run"));
   Collection collection;

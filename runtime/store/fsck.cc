@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/store/bundle_rows.h"
 #include "runtime/store/leftovers.h"
 #include "runtime/store/migration.h"
 #include "runtime/store/run_directory.h"
@@ -63,10 +64,12 @@ std::vector<MissingFile> check_files(Database& database, const ArtifactStore& ar
 namespace {
 
 // Whatever a run folder holds besides what its rows name.
-void find_strays(FileLayer& files, const std::filesystem::path& run_dir, FsckReport& report) {
+void find_strays(FileLayer& files, Database& database, const std::filesystem::path& run_dir, FsckReport& report) {
   static const std::set<std::string> kOwn = {"lock",      "state.db", "state.db-wal", "state.db-shm",
                                              "artifacts", "tmp",      "log",          "program"};
+  bool bundle = bundled_task(database).has_value();
   for (const std::filesystem::path& entry : files.list(run_dir)) {
+    if (bundle && entry.filename() == kBundleFiles) continue;
     if (!kOwn.contains(entry.filename().string()) && !is_backup(entry)) report.strays.push_back(entry);
   }
 }
@@ -81,7 +84,7 @@ void check_run_files(FileLayer& files, Database& database, const std::filesystem
   }
   if (deep) check_program(database, files, run_dir, report);
   if (report.holder_pid == 0) report.leftovers = find_leftovers(files, database, artifacts, run_dir);
-  find_strays(files, run_dir, report);
+  find_strays(files, database, run_dir, report);
   report.artifacts = database.number("SELECT count(*) FROM artifacts WHERE state='live'");
   report.bytes =
       static_cast<std::uint64_t>(database.number("SELECT coalesce(sum(bytes),0) FROM artifacts WHERE state='live'"));

@@ -1,6 +1,7 @@
 // Failed tasks back to admitted.
 #include "runtime/store/retry.h"
 
+#include "runtime/store/bundle_rows.h"
 #include "runtime/store/fsck.h"
 #include "runtime/store/migration.h"
 #include "runtime/store/record_queries.h"
@@ -44,6 +45,7 @@ std::vector<TaskName> reset_failed_tasks(FileLayer& files, const std::filesystem
   migrate(files, database);
   check_schema(database);
   require_sound(database);
+  require_whole_run(database);
   TaskStore tasks(database, database.number("SELECT epoch FROM run"));
   std::vector<TaskName> reset;
   Transaction transaction(database);

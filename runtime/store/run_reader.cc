@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/store/artifact_store.h"
+#include "runtime/store/bundle_rows.h"
 #include "runtime/store/record_queries.h"
 #include "runtime/store/run_directory.h"
 #include "runtime/store/schema.h"
@@ -67,6 +68,10 @@ RecordedRun RunReader::run() const {
   // The holder is asked for first: a run that ends in between then shows its final state, not "interrupted".
   std::int64_t holder = run_holder(connection_->folder);
   RecordedRun run = recorded_run(connection_->database);
+  if (auto task = bundled_task(connection_->database)) {
+    run.bundle = to_text(*task);
+    run.root = (std::filesystem::absolute(connection_->folder) / run.root).lexically_normal().string();
+  }
   if (run.state == RunState::running) {
     run.holder_pid = holder;
     if (holder == 0) run.state = RunState::interrupted;

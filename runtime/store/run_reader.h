@@ -53,6 +53,7 @@ struct RecordedRun {
   std::vector<PlanSource> sources;
   std::string root;
   std::vector<std::string> overrides;
+  std::string bundle;                              // the task whose bundle this is, "traj:42"; empty for a run
   std::string parent;                              // of a fork: the run it came from
   Step parent_step = 0;                            // and its last step that both share
   Digest meaning;                                  // semantic hash of the plan it ran with
