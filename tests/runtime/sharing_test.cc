@@ -133,6 +133,31 @@ TEST_F(Sharing, OfTwoEnginesThatRaceFiftyTimesOneGetsTheRun) {
   std::printf("races: 50, won by the first %d, by the second %d\n", won[0], won[1]);
 }
 
+// Between the moment that a lock is taken and the one that its holder's id stands in it nobody is told another id.
+TEST_F(Sharing, ALockNeverNamesItsLastHolder) {
+  fs::path file = base_ / "lock";
+  Gate start;
+  std::vector<pid_t> pids;
+  for (int i = 0; i < 2; ++i) {
+    std::fflush(nullptr);
+    pids.push_back(fork());
+    if (pids.back() != 0) continue;
+    start.await();
+    PosixFiles files;
+    for (int n = 0; n < 20000; ++n) {
+      if (files.lock(file)) continue;  // and lets it go
+      if (lock_holder(file) == getpid()) _exit(1);
+    }
+    _exit(0);
+  }
+  start.close_both();
+  for (pid_t pid : pids) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0) << "it was told its own id while the other held the lock";
+  }
+}
+
 // The reader's view stays what it was, the log grows meanwhile, and nothing of the run is otherwise.
 TEST_F(Sharing, AReaderWithAnOpenTransactionHoldsNothingUp) {
   testing::PlanShape shape;
