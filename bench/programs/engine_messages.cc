@@ -21,9 +21,7 @@ namespace {
 
 using namespace rlflow;
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // WIDTH chains of `messages` tasks in all.
 class Chains final : public TaskSource {
@@ -143,13 +141,15 @@ int main(int count, char** arguments) {
     const int width = std::atoi(arguments[3]);
     executor_seconds(messages / 10, width);
     const double ours = executor_seconds(messages, width), raw = raw_seconds(messages, width);
-    std::printf("{\"executor_ns\": %g, \"raw_ns\": %g, \"schedule_ns\": %g}\n", 1e9 * ours / static_cast<double>(messages),
-                1e9 * raw / static_cast<double>(messages), 1e9 * schedule_seconds(5000));
+    std::printf("{\"executor_ns\": %g, \"raw_ns\": %g, \"schedule_ns\": %g}\n",
+                1e9 * ours / static_cast<double>(messages), 1e9 * raw / static_cast<double>(messages),
+                1e9 * schedule_seconds(5000));
     return 0;
   }
   if (what == "overhead" && count == 5) {
     const double work_ms = 100;
-    const double step = median(step_milliseconds(arguments[2], std::atoll(arguments[3]), work_ms, std::atoi(arguments[4])));
+    const double step =
+        median(step_milliseconds(arguments[2], std::atoll(arguments[3]), work_ms, std::atoi(arguments[4])));
     std::printf("{\"step_ms\": %g, \"work_ms\": %g}\n", step, work_ms);
     return 0;
   }

@@ -23,9 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr int kTasksOfStep = 8;
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 Digest digest_of(const std::string& text) { return sha256(text); }
 
@@ -84,7 +82,8 @@ double record(const fs::path& file, Step steps) {
 }
 
 void require(sqlite3* database, int code) {
-  if (code != SQLITE_OK && code != SQLITE_DONE && code != SQLITE_ROW) throw std::runtime_error(sqlite3_errmsg(database));
+  if (code != SQLITE_OK && code != SQLITE_DONE && code != SQLITE_ROW)
+    throw std::runtime_error(sqlite3_errmsg(database));
 }
 
 void execute(sqlite3* database, const std::string& sql) {
@@ -122,13 +121,15 @@ double insert_raw(const fs::path& recorded, const fs::path& file, Step steps) {
   require(to, sqlite3_open(file.c_str(), &to));
   execute(to, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=ON");
   sqlite3_stmt* tables = nullptr;
-  require(from, sqlite3_prepare_v2(from, "SELECT sql FROM sqlite_master WHERE type IN('table','index') AND sql IS NOT NULL",
-                                   -1, &tables, nullptr));
+  require(from,
+          sqlite3_prepare_v2(from, "SELECT sql FROM sqlite_master WHERE type IN('table','index') AND sql IS NOT NULL",
+                             -1, &tables, nullptr));
   while (sqlite3_step(tables) == SQLITE_ROW) execute(to, reinterpret_cast<const char*>(sqlite3_column_text(tables, 0)));
   sqlite3_finalize(tables);
   std::vector<std::vector<Row>> rows(static_cast<std::size_t>(steps));
   const std::string of_task = "(SELECT step FROM tasks WHERE id=";
-  collect(from, to, "artifacts", "(SELECT t.step FROM outputs JOIN tasks AS t ON t.id=task WHERE outputs.digest=artifacts.digest)", rows);
+  collect(from, to, "artifacts",
+          "(SELECT t.step FROM outputs JOIN tasks AS t ON t.id=task WHERE outputs.digest=artifacts.digest)", rows);
   collect(from, to, "tasks", "step", rows);
   collect(from, to, "outputs", of_task + "task)", rows);
   collect(from, to, "edges", of_task + "dst)", rows);
