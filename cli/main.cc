@@ -117,7 +117,7 @@ int run_program(int argc, char** argv) {
   app.set_help_flag("-h,--help", "print this help");
   app.allow_extras(false);
   app.fallthrough();             // global options may follow the verb
-  app.require_subcommand(0, 1);  // behind a verb, a verb's name is an argument: `explain retry`, a run called `runs`
+  app.require_subcommand(0, 1);  // so that `explain retry` asks for the setting and does not name a second verb
   add_global_options(app, session);
   app.footer("\nStart here:\n  " + session.invoked_as + " run pipelines/tiny_grpo.rlflow");
 

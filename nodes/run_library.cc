@@ -10,6 +10,7 @@
 
 #include "nodes/batches.h"
 #include "nodes/catalog.h"
+#include "nodes/common_rows.h"
 #include "nodes/metric_inputs.h"
 #include "nodes/model/cpu/kernels.h"
 #include "nodes/model/language_model.h"
@@ -52,7 +53,7 @@ class RunLibrary final : public NodeLibrary {
       std::unique_ptr<Node> made =
           make != nullptr ? (*make)(plan, node)
                           : std::get<JudgingNodeFactory>(kind.make)(plan, node, reward_place(plan.root, run_dir_));
-      return with_metric_inputs(std::move(made), plan, node);
+      return with_metric_inputs(with_common_rows(std::move(made)), plan, node);
     }
     throw std::runtime_error("node `" + plan.nodes[node.index()].name + "`: this build has no code for " + signature);
   }

@@ -81,6 +81,9 @@ void warn_of_environment(const Session& session, const RecordedRun& run,
   }
 }
 
+// SQLite passes over a folder that cannot be synced; in that folder stands the log that it has just made.
+void make_log_durable(const Session& session) { session.files.sync_folder(session.request.run_dir); }
+
 // The last word of a run: checkpoint of every clean model at its head, state, reason.
 void leave(const Session& session, const RunLoop& loop, const ModelStates& models, Recorder& recorder,
            Database& database) {
@@ -152,6 +155,7 @@ Outcome begin(const Session& session) {
   create_run(session.files, session.plan, session.request, session.library, models, session.clock.wall_ms());
   RunLock lock(session.files, session.request.run_dir);
   Database database(session.request.run_dir / kDatabaseName, Database::Mode::write);
+  make_log_durable(session);
   TaskStore tasks(database, 1);
   ArtifactStore artifacts(session.files, session.request.run_dir);
   say_opened(session, 0);
@@ -164,6 +168,7 @@ Outcome resume(const Session& session) {
   require_writable(run_dir);
   RunLock lock(session.files, run_dir);
   Database database(run_dir / kDatabaseName, Database::Mode::write);
+  make_log_durable(session);
   migrate(session.files, database);
   check_schema(database);
   require_sound(database);

@@ -41,6 +41,8 @@ void fill(FileLayer& files, const std::filesystem::path& staged, const Plan& pla
   create_schema(database);
   failpoint("birth: schema");
   TaskStore::create_run(database, run);
+  // Here a failure is told; SQLite would pass over it when the connection closes.
+  database.checkpoint_truncate();
 }
 
 // After a failure that is reported anyway.

@@ -24,6 +24,12 @@ bool write_failed(int code) {
   if ((code & 0xff) == SQLITE_CONSTRAINT) {
     throw ConstraintError(ExitCode::store_damaged, "R0205", message, "the store refused it; report this as a fault");
   }
+  if ((code & 0xff) == SQLITE_CANTOPEN) {
+    int error = connection ? sqlite3_system_errno(connection) : 0;
+    if (error != 0) message += std::string(" (") + std::strerror(error) + ")";
+    throw StoreError(ExitCode::person_must_act, "R0206", message,
+                     "free space or make the folder accessible, then try again");
+  }
   if (write_failed(code)) {
     // A sync that failed once may seem to succeed when tried again, so nothing is: the log stays as it is.
     if (connection) sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);

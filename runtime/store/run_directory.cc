@@ -33,10 +33,16 @@ void remove_abandoned(FileLayer& files, const std::filesystem::path& parent, con
 
 }  // namespace
 
-RunLock::RunLock(FileLayer& files, const std::filesystem::path& run_dir) : held_(files.lock(run_dir / "lock")) {
-  if (held_) return;
+RunLock::RunLock(FileLayer& files, const std::filesystem::path& run_dir) {
+  std::int64_t holder = 0;
+  // A holder that ended between the two questions is nobody to name: ask again.
+  for (int tries = 0; tries < 3 && holder == 0; ++tries) {
+    held_ = files.lock(run_dir / "lock");
+    if (held_) return;
+    holder = run_holder(run_dir);
+  }
   throw StoreError(ExitCode::store_damaged, "R0201",
-                   "run `" + run_dir.string() + "` is in use by process " + std::to_string(run_holder(run_dir)),
+                   "run `" + run_dir.string() + "` is in use by process " + std::to_string(holder),
                    "wait for it or pause it (Ctrl-C), then try again");
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include "runtime/store/fsck.h"
+
 namespace rlflow::testing {
 
 ProcessResult rlflow(const std::vector<std::string>& arguments, ProcessOptions options) {
@@ -62,6 +64,49 @@ std::map<std::string, std::string> outputs_by_task(const std::string& run_dir) {
     result[row[0]] += row[1] + " ";
   }
   return result;
+}
+
+RunFacts facts_of(const std::string& run_dir) {
+  RunFacts facts;
+  auto add = [&](const std::string& sql) {
+    for (const auto& row : query(run_dir, sql)) {
+      if (!facts.emplace(row[0], row[1]).second) ADD_FAILURE() << row[0] << " is recorded twice in " << run_dir;
+    }
+  };
+  add("SELECT 'task ' || node || ':' || step || ':' || slot, state || ' ' || coalesce(hex(key), '') FROM tasks "
+      "WHERE state!='admitted'");
+  add("SELECT 'output ' || node || ':' || step || ':' || slot || '/' || port, hex(digest) FROM tasks JOIN outputs "
+      "ON outputs.task = tasks.id");
+  add("SELECT 'version ' || model || ' ' || version, outcome || ' ' || hex(wdigest) || ' ' || hex(lineage) "
+      "FROM versions");
+  add("SELECT 'metric ' || step || ' ' || node || '.' || name, coalesce(printf('%.17g', value), nonfinite) || "
+      "coalesce(' of ' || model || ' ' || version, '') FROM metrics "
+      "WHERE name NOT LIKE 'time/%' AND name NOT LIKE '%per_second'");
+  add("SELECT 'step ' || step, 'committed' FROM steps");
+  return facts;
+}
+
+std::string first_difference(const RunFacts& found, const RunFacts& expected) {
+  for (const auto& [name, value] : expected) {
+    auto here = found.find(name);
+    if (here == found.end()) return name + " is missing";
+    if (here->second != value) return name + " is `" + here->second + "`, not `" + value + "`";
+  }
+  for (const auto& [name, value] : found) {
+    if (!expected.contains(name)) return name + " is there and should not be";
+  }
+  return {};
+}
+
+std::string damage_of(const std::string& run_dir) {
+  try {
+    PosixFiles files;
+    FsckReport report = fsck(files, run_dir, true);
+    if (!report.problems.empty()) return report.problems.front();
+    return report.leftovers.empty() ? std::string() : "left over: " + report.leftovers.front().string();
+  } catch (const StoreError& error) {
+    return error.what();
+  }
 }
 
 double metric(const std::string& run_dir, std::int64_t step, const std::string& node, const std::string& name) {

@@ -29,6 +29,16 @@ std::map<std::int64_t, std::string> weights_by_version(const std::string& run_di
 // "node:step:slot" -> digests of its outputs by port, for every finished task.
 std::map<std::string, std::string> outputs_by_task(const std::string& run_dir);
 
+// All that two runs of one program must have in common, by name: "task traj:3:0", "version policy 3", "metric …",
+// "step 3". Of times alone there is nothing.
+using RunFacts = std::map<std::string, std::string>;
+RunFacts facts_of(const std::string& run_dir);
+// Empty if they are equal.
+std::string first_difference(const RunFacts& found, const RunFacts& expected);
+
+// The first problem that fsck --deep finds; empty if the run is sound and nothing is left over.
+std::string damage_of(const std::string& run_dir);
+
 // A stored metric; fails the test when there is none.
 double metric(const std::string& run_dir, std::int64_t step, const std::string& node, const std::string& name);
 

@@ -6,8 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "runtime/store/failpoint.h"
 #include "runtime/store/fsck.h"
 #include "tests/runtime/recorded_disk.h"
@@ -43,11 +41,6 @@ Work running(const Plan& plan, const fs::path& run_dir, bool resume) {
 }
 
 }  // namespace
-
-bool long_size() {
-  const char* size = std::getenv("RLFLOW_TEST_SIZE");
-  return size && std::string(size) == "long";
-}
 
 std::vector<std::string> points_of(const fs::path& base, const Work& work) {
   std::vector<std::string> points;
@@ -89,6 +82,10 @@ std::string go_on_and_compare(const Plan& plan, const fs::path& run_dir,
   bool resume = fs::exists(run_dir / "state.db");
   Outcome outcome = run_fake(plan, run_dir, resume);
   if (outcome.code != ExitCode::yes) return "it did not end: " + outcome.message;
+  return wrong_at_end(run_dir, whole);
+}
+
+std::string wrong_at_end(const fs::path& run_dir, const std::map<std::string, std::string>& whole) {
   PosixFiles files;
   FsckReport report = fsck(files, run_dir, true);
   if (!report.problems.empty()) return "fsck: " + report.problems.front();

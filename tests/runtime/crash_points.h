@@ -14,9 +14,6 @@
 
 namespace rlflow::testing {
 
-// "default", or "long" where RLFLOW_TEST_SIZE says so.
-bool long_size();
-
 // Runs or resumes in one thread, so that the points of two equal runs are the same, and returns their names.
 std::vector<std::string> points_of(const Plan& plan, const std::filesystem::path& run_dir, bool resume);
 
@@ -33,6 +30,8 @@ bool die_at(const std::filesystem::path& base, const Work& work, std::int64_t nu
 // well, its trace is not that of the `whole` run, fsck --deep finds something. Empty if all is well.
 std::string go_on_and_compare(const Plan& plan, const std::filesystem::path& run_dir,
                               const std::map<std::string, std::string>& whole);
+// The same of a run that has ended.
+std::string wrong_at_end(const std::filesystem::path& run_dir, const std::map<std::string, std::string>& whole);
 
 void copy_folder(const std::filesystem::path& from, const std::filesystem::path& to);
 

@@ -10,6 +10,7 @@
 #include "tests/runtime/crash_points.h"
 #include "tests/runtime/run_trace.h"
 #include "tests/support/process.h"
+#include "tests/support/test_size.h"
 
 namespace rlflow {
 namespace {

@@ -5,6 +5,7 @@
 #include "tests/runtime/disk_image.h"
 #include "tests/runtime/run_trace.h"
 #include "tests/support/process.h"
+#include "tests/support/test_size.h"
 
 namespace rlflow {
 namespace {

@@ -6,6 +6,7 @@
 #include "tests/runtime/power_loss.h"
 #include "tests/runtime/run_trace.h"
 #include "tests/support/process.h"
+#include "tests/support/test_size.h"
 
 namespace rlflow {
 namespace {

@@ -14,6 +14,7 @@
 #include "tests/runtime/run_trace.h"
 #include "tests/runtime/simulated_clock.h"
 #include "tests/support/process.h"
+#include "tests/support/test_size.h"
 
 namespace rlflow {
 namespace {
