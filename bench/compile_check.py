@@ -57,7 +57,7 @@ def main():
     starts = [cpu_milliseconds(["--version"]) for _ in range(a.runs)]
     start = statistics.median(starts)
     rows = [row("start", starts, 30.0, "rlflow --version")]
-    for path in files_below("pipelines"):
+    for path in (path for path in files_below("pipelines") if path.endswith(".rlflow")):
         runs = [cpu_milliseconds(["check", "-q", path]) for _ in range(a.runs)]
         rows.append(row(f"check {os.path.basename(path)}", runs, LIMIT_PROGRAM, "start included"))
     texts = [path for path in files_below("tests/fuzz/corpus", "tests/fuzz/found", "tests/compiler/cases")

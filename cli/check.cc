@@ -107,7 +107,7 @@ ExitCode check(const CheckOptions& options, const Session& session) {
       continue;
     }
     print_diagnostics(analysis, session);
-    if (analysis.ok() && !session.quiet) std::cout << summary(file, analysis);
+    if (analysis.ok() && session.verbose > 0) std::cout << summary(file, analysis);
   }
   if (options.as_json) print_json(found);
   return worst;

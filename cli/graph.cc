@@ -34,12 +34,16 @@ std::string output_fault(const std::string& path) {
   return "cannot tell the format from `" + path + "`: end it in .svg, .png or .dot";
 }
 
-std::vector<Span> places_of_errors(const Analysis& analysis) {
-  std::vector<Span> places;
+std::vector<DiagramError> errors_of(const Analysis& analysis) {
+  std::vector<DiagramError> errors;
   for (const Diagnostic& diagnostic : analysis.diagnostics) {
-    if (diagnostic.level == Level::error && diagnostic.primary.valid()) places.push_back(diagnostic.primary);
+    if (diagnostic.level != Level::error || !diagnostic.primary.valid()) continue;
+    const Span& place = diagnostic.primary;
+    const std::uint32_t line = analysis.sources.position(place.file, place.begin).line;
+    const std::string where = place.file == FileId(0) ? "line " : analysis.sources.file(place.file).path + ":";
+    errors.push_back({place, where + std::to_string(line), diagnostic.message});
   }
-  return places;
+  return errors;
 }
 
 // The picture's bytes; throws std::runtime_error where Graphviz cannot make them.
@@ -55,7 +59,7 @@ ExitCode graph(const GraphOptions& options, const Session& session) {
   const Analysis analysis = analyze(compile_request(options.input), known);
   print_diagnostics(analysis, session);
   if (!analysis.readable) return ExitCode::could_not_answer;
-  const Diagram diagram = pipeline_diagram(analysis.pipeline, analysis.placed, places_of_errors(analysis));
+  const Diagram diagram = pipeline_diagram(analysis.pipeline, analysis.placed, errors_of(analysis));
   const std::string dot = to_dot(diagram, options.dark ? kDarkPalette : kLightPalette);
   if (options.output.empty()) {
     std::cout << dot << std::flush;

@@ -116,7 +116,8 @@ int run_program(int argc, char** argv) {
   app.set_version_flag("--version", std::string("rlflow ") + kVersion);
   app.set_help_flag("-h,--help", "print this help");
   app.allow_extras(false);
-  app.fallthrough();  // global options may follow the verb
+  app.fallthrough();             // global options may follow the verb
+  app.require_subcommand(0, 1);  // so that `explain retry` asks for the setting and does not name a second verb
   add_global_options(app, session);
   app.footer("\nStart here:\n  " + session.invoked_as + " run pipelines/tiny_grpo.rlflow");
 

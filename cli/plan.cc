@@ -9,6 +9,7 @@
 #include "cli/plan_json.h"
 #include "cli/planning/memory_messages.h"
 #include "cli/planning/plan_text.h"
+#include "cli/planning/unread_seconds.h"
 #include "cli/program_input.h"
 #include "cli/table.h"
 #include "cli/verb.h"
@@ -97,14 +98,16 @@ ExitCode show_plan(const PlanOptions& options, const Session& session) {
   CompileRequest request = compile_request(options.input);
   request.cluster = &machine.cluster;
   Compilation compilation = compile(request, known);
-  print_diagnostics(compilation.analysis, session);
-  if (!compilation.analysis.readable) return ExitCode::could_not_answer;
   if (!compilation.plan) {
+    print_diagnostics(compilation.analysis, session);
+    if (!compilation.analysis.readable) return ExitCode::could_not_answer;
     if (compilation.analysis.ok()) std::cerr << options.input.path << " is a library: it has no flow to plan\n";
     return ExitCode::no;
   }
   const Plan& plan = *compilation.plan;
   const PlanFigures figures = figures_of(plan, machine.cluster);
+  add_unread_seconds(plan, compilation.analysis.pipeline, figures.time, compilation.analysis.diagnostics);
+  print_diagnostics(compilation.analysis, session);
   Diagnostics too_large;
   check_memory(plan, compilation.analysis.pipeline, figures.models, machine.cluster, too_large);
   const bool fits = !too_large.has_errors();

@@ -6,8 +6,10 @@
 #include "cli/diagnostic_output.h"
 #include "cli/planning/memory_messages.h"
 #include "cli/program_input.h"
+#include "cli/resumed_run.h"
 #include "cli/run_folders.h"
 #include "cli/run_library/load.h"
+#include "cli/supervisor.h"
 #include "cli/verb.h"
 #include "cli/watched_run.h"
 #include "compiler/compile.h"
@@ -22,6 +24,7 @@ struct RunOptions {
   std::string runs_dir;
   std::string name;
   std::uint64_t seed = 1;
+  int restarts = 0;
   WatchOptions watch;
 };
 
@@ -59,23 +62,46 @@ ExitCode run_program(const RunOptions& options, const Session& session) {
   return watched_run(api, plan, run, watch, session);
 }
 
+// The name is chosen here, so that every child means the same run.
+ExitCode run_supervised(RunOptions options, const Session& session) {
+  if (options.program.path == "-") {
+    throw StoreError(ExitCode::could_not_answer, "R0003", "--restarts needs a program in a file: a pipe is read once",
+                     "write the program to a file first");
+  }
+  std::filesystem::path runs = runs_folder(options.runs_dir);
+  if (options.name.empty()) {
+    Catalog nodes = catalog();
+    Analysis analysis = analyze(compile_request(options.program), nodes);
+    options.name = new_run_name(analysis.pipeline.flow, runs, entropy_of_now());
+  }
+  const std::filesystem::path run_dir = runs / options.name;
+  const std::string reference = options.runs_dir.empty() ? options.name : run_dir.string();
+  auto go_on = [&] {
+    // Killed before it was born, there is nothing to resume.
+    if (!std::filesystem::exists(run_dir / "state.db")) return run_program(options, session);
+    WatchOptions watch = options.watch;
+    watch.reference = reference;
+    return resumed_run(run_dir, {}, watch, session);
+  };
+  return supervise(
+      {options.restarts, options.watch.json, reference}, session, [&] { return run_program(options, session); }, go_on);
+}
+
 }  // namespace
 
 Action declare_run(CLI::App& app, const Session& session) {
   auto options = std::make_shared<RunOptions>();
   add_program_input(app, options->program);
   add_runs_option(app, options->runs_dir);
-  app.add_option("--name", options->name, "name of the run (default: the flow's name and two words)")
-      ->option_text("NAME")
-      ->check([](const std::string& name) {
-        bool fine = !name.empty() && name[0] != '.' && name[0] != '@' && name.find('/') == std::string::npos;
-        return fine ? std::string() : "a run's name has no slash and does not begin with `.` or `@`";
-      });
+  add_name_option(app, options->name);
   app.add_option("--seed", options->seed, "seed of everything drawn at random")
       ->capture_default_str()
       ->option_text("N");
   add_watch_options(app, options->watch);
-  return [options, &session] { return run_program(*options, session); };
+  add_restarts_option(app, options->restarts);
+  return [options, &session] {
+    return options->restarts > 0 ? run_supervised(*options, session) : run_program(*options, session);
+  };
 }
 
 }  // namespace rlflow

@@ -62,7 +62,7 @@ fs::path find_run(const std::string& name, const fs::path& runs) {
   }
   std::error_code ignored;
   if (fs::exists(runs / name / "state.db", ignored)) return runs / name;
-  if (name.find('/') != std::string::npos && fs::exists(fs::path(name) / "state.db", ignored)) return name;
+  if (fs::exists(fs::path(name) / "state.db", ignored)) return name;
   throw no_run(name, runs, all);
 }
 
@@ -75,6 +75,20 @@ std::string new_run_name(const std::string& flow, const fs::path& runs, std::uin
     if (attempt >= kAdjectives.size() * kNouns.size()) name += "-" + std::to_string(attempt);
     if (!fs::exists(runs / name)) return name;
   }
+}
+
+void add_run_argument(CLI::App& app, std::string& run, std::string& runs_dir) {
+  app.add_option("run", run, "name of the run, a path to it, or @last")->required();
+  add_runs_option(app, runs_dir);
+}
+
+void add_name_option(CLI::App& app, std::string& name) {
+  app.add_option("--name", name, "name of the run (default: the flow's name and two words)")
+      ->option_text("NAME")
+      ->check([](const std::string& given) {
+        bool fine = !given.empty() && given[0] != '.' && given[0] != '@' && given.find('/') == std::string::npos;
+        return fine ? std::string() : "a run's name has no slash and does not begin with `.` or `@`";
+      });
 }
 
 void add_runs_option(CLI::App& app, std::string& runs_dir) {

@@ -24,6 +24,10 @@ std::filesystem::path find_run(const std::string& name, const std::filesystem::p
 // "<flow>-<two words>" that is not taken yet below `runs`.
 std::string new_run_name(const std::string& flow, const std::filesystem::path& runs, std::uint64_t entropy);
 
+// Adds RUN, required, and `--runs-dir`.
+void add_run_argument(CLI::App& app, std::string& run, std::string& runs_dir);
+// Adds `--name`, of a new run.
+void add_name_option(CLI::App& app, std::string& name);
 // Adds `--runs-dir`.
 void add_runs_option(CLI::App& app, std::string& runs_dir);
 

@@ -145,6 +145,8 @@ json run_json(const RunReader& reader, const RecordedRun& run) {
           {"seed", run.seed},
           {"epoch", run.epoch},
           {"command", run.command},
+          {"parent", run.parent},
+          {"parent_step", run.parent_step},
           {"committed", run.committed},
           {"total", run.total},
           {"stop_reason", run.stop_reason},
@@ -183,6 +185,7 @@ ExitCode show_run(const RunReader& reader, const ShowOptions& options, const Ses
             << "  (seed " << run.seed << ", started " << run.epoch << (run.epoch == 1 ? " time)\n" : " times)\n");
   if (!run.stop_reason.empty()) std::cout << "stopped: " << run.stop_reason << "\n";
   std::cout << "command  " << run.command << "\n";
+  if (!run.parent.empty()) std::cout << "forked after step " << run.parent_step << " of " << run.parent << "\n";
   std::string checkpoints = checkpoints_text(reader);
   if (!checkpoints.empty()) std::cout << "checkpoints  " << checkpoints << "\n";
   print_evaluations(reader);
@@ -209,10 +212,9 @@ ExitCode show(const ShowOptions& options, const Session& session) {
 
 Action declare_show(CLI::App& app, const Session& session) {
   auto options = std::make_shared<ShowOptions>();  // shared by the parser, which fills it, and the action
-  app.add_option("run", options->run, "name of the run, a path to it, or @last")->required();
+  add_run_argument(app, options->run, options->runs_dir);
   app.add_option("--step", options->step, "the tasks and metrics of one step")->option_text("K");
   app.add_option("--task", options->task, "one task with its key and outputs")->option_text("NODE:STEP");
-  add_runs_option(app, options->runs_dir);
   app.add_flag("--json", options->json, "print one JSON object, rlflow.show/1");
   return [options, &session] { return show(*options, session); };
 }

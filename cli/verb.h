@@ -53,5 +53,11 @@ Action declare_replay(CLI::App& app, const Session& session);
 Action declare_export(CLI::App& app, const Session& session);
 Action declare_runs(CLI::App& app, const Session& session);
 Action declare_show(CLI::App& app, const Session& session);
+Action declare_why(CLI::App& app, const Session& session);
+Action declare_diff(CLI::App& app, const Session& session);
+Action declare_retry(CLI::App& app, const Session& session);
+Action declare_fork(CLI::App& app, const Session& session);
+Action declare_gc(CLI::App& app, const Session& session);
+Action declare_fsck(CLI::App& app, const Session& session);
 
 }  // namespace rlflow

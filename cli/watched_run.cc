@@ -15,6 +15,14 @@ void add_watch_options(CLI::App& app, WatchOptions& options) {
   app.add_flag("--json", options.json, "one JSON object a line");
 }
 
+void add_restarts_option(CLI::App& app, int& restarts) {
+  app.add_option(
+         "--restarts", restarts,
+         "start again, at most N times, when the process is killed by a signal or loses its device (exit code 5)")
+      ->check(CLI::NonNegativeNumber)
+      ->option_text("N");
+}
+
 ExitCode watched_run(RunApi& api, const Plan& plan, const RunRequest& request, const WatchOptions& options,
                      const Session& session) {
   std::unique_ptr<Console> console =

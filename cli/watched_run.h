@@ -18,6 +18,9 @@ struct WatchOptions {
 // Adds --plain and --json.
 void add_watch_options(CLI::App& app, WatchOptions& options);
 
+// Adds --restarts.
+void add_restarts_option(CLI::App& app, int& restarts);
+
 // Prints what happens and how it ended; returns the exit code.
 ExitCode watched_run(RunApi& api, const Plan& plan, const RunRequest& request, const WatchOptions& options,
                      const Session& session);

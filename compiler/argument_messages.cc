@@ -47,6 +47,9 @@ void ArgumentMessages::unknown_name(const ArgumentSpec& spec, const Given& given
   } else {
     candidates = scope.names_of(kind);
   }
+  const bool cut_off =
+      sources.file(given.span.file).text.find_first_not_of(" \t\r\n", given.span.end) == std::string::npos;
+  if (cut_off || scope.is_told_elsewhere(kind, name, candidates)) return;
   std::string noun = spec.role == ArgumentRole::edge ? "output" : std::string(rlflow::noun_of(kind)).substr(2);
   Diagnostic& message = diagnostics.error("E0201", given.span, "there is no " + noun + " `" + name + "`");
   suggest(message, name, given.span, candidates, spec.role == ArgumentRole::edge ? "fitting outputs" : plural_of(kind));

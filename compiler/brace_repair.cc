@@ -96,6 +96,18 @@ class BraceRepair {
     visible_.insert(visible_.begin() + static_cast<std::ptrdiff_t>(end), {Terminal::rbrace, place, place});
   }
 
+  // `… { clip = 0.2 }}`: behind a closer whose opener is there, and not of an `every` that lacks its own.
+  bool is_doubled(std::size_t closer) const {
+    if (closer == 0 || visible_[closer - 1].type != Terminal::rbrace) return false;
+    std::size_t first = closer;
+    while (first > 0 && visible_[first - 1].type != Terminal::newline) --first;
+    if (visible_[first].type != Terminal::k_every) return true;
+    auto brace = std::find_if(visible_.begin() + static_cast<std::ptrdiff_t>(first),
+                              visible_.begin() + static_cast<std::ptrdiff_t>(closer),
+                              [](const Lexeme& l) { return l.type == Terminal::lbrace; });
+    return (brace - 1)->type != Terminal::rparen;
+  }
+
   // A closer behind other words of its line that closes what an earlier line opened has no opener of its own. The one
   // that is left over at the end then is the one that closes the flow.
   void drop_closer() {
@@ -104,8 +116,12 @@ class BraceRepair {
     });
     std::size_t extra = wrong == pairs_.end() ? unopened_.front() : wrong->close;
     Diagnostic& message = diagnostics_.error("E0101", span(extra), "`}` closes nothing: no `{` was opened for it");
-    message.label("no `{` in front of it")
-        .help(wrong == pairs_.end() ? "delete it" : "settings stand in `{ }`: put in the `{`");
+    message.label("no `{` in front of it");
+    if (wrong == pairs_.end() || is_doubled(extra)) {
+      message.fix("delete it", Applicability::likely, {{span(extra), ""}});
+    } else {
+      message.help("settings stand in `{ }`: put in the `{`");
+    }
     auto begin = static_cast<std::uint32_t>(line_begin(extra));
     suspect_.push_back({file_, begin, visible_[extra].end});
     visible_.erase(visible_.begin() + static_cast<std::ptrdiff_t>(extra));

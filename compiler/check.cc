@@ -8,6 +8,7 @@ void check(const CheckInput& input, Diagnostics& diagnostics) {
   check_versions(input, diagnostics);
   check_sampling(input, diagnostics);
   check_kl(input, diagnostics);
+  check_demands(input, diagnostics);
   check_objective(input, diagnostics);
   check_rows(input, diagnostics);
   check_batches(input, diagnostics);

@@ -25,9 +25,10 @@ void check(const CheckInput& input, Diagnostics& diagnostics);
 
 void check_flow(const CheckInput& input, Diagnostics& diagnostics);       // a flow, its end, what `every` may hold
 void check_versions(const CheckInput& input, Diagnostics& diagnostics);   // writers, sync, staleness, `from`
-void check_sampling(const CheckInput& input, Diagnostics& diagnostics);   // temperature, truncation, group size
+void check_sampling(const CheckInput& input, Diagnostics& diagnostics);   // temperature, truncation
 void check_kl(const CheckInput& input, Diagnostics& diagnostics);         // a KL weight if and only if a reference
-void check_objective(const CheckInput& input, Diagnostics& diagnostics);  // settings, losses, weights, baselines
+void check_demands(const CheckInput& input, Diagnostics& diagnostics);    // what losses and estimators ask of inputs
+void check_objective(const CheckInput& input, Diagnostics& diagnostics);  // settings, weights, baselines
 void check_rows(const CheckInput& input, Diagnostics& diagnostics);       // rows of the kind taken; an end where needed
 void check_batches(const CheckInput& input, Diagnostics& diagnostics);    // minibatch, micro, budget
 void check_files(const CheckInput& input, Diagnostics& diagnostics);      // models, data and programs are there

@@ -3,37 +3,12 @@
 #include <optional>
 #include <string>
 
+#include "compiler/batch_size.h"
 #include "compiler/check.h"
 #include "compiler/names.h"
 
 namespace rlflow {
 namespace {
-
-std::optional<std::int64_t> quantity(const Settings& settings, const char* name, Unit unit) {
-  const Value* value = setting(settings, name);
-  const Quantity* quantity = value ? value->get<Quantity>() : nullptr;
-  if (quantity == nullptr || quantity->unit != unit || quantity->count == 0) return std::nullopt;
-  return quantity->count;
-}
-
-// The batch dimension of what the node reads: its first edge.
-const Dim* batch_of(const Pipeline& pipeline, const FlowNode& node) {
-  for (const NodeInput& input : node.inputs) {
-    if (input.from != NodeInput::From::edge) continue;
-    const NodeOutput& output = pipeline.node(input.node).outputs[static_cast<std::size_t>(input.port)];
-    bool known = !output.dims.empty() && output.dims[0].valid();
-    return known ? &pipeline.dims[output.dims[0].index()] : nullptr;
-  }
-  return nullptr;
-}
-
-std::string arithmetic_of(const Pipeline& pipeline, const Dim& batch) {
-  const FlowNode& maker = pipeline.node(batch.maker);
-  std::string size = with_commas(*batch.size);
-  if (maker.constants.count("n") == 0) return batch.name + " = " + size;
-  std::int64_t n = int_at(maker.constants, "n");
-  return batch.name + " = prompts " + with_commas(*batch.size / n) + " x n " + with_commas(n) + " = " + size;
-}
 
 // The divisors of `total` that are multiples of `step`, nearest to `wanted` on both sides.
 std::vector<std::int64_t> nearest_divisors(std::int64_t total, std::int64_t step, std::int64_t wanted) {
@@ -81,32 +56,6 @@ void check_minibatch(const CheckInput& input, const FlowNode& node, Diagnostics&
   if (near.empty()) message.help("choose a batch that dp = " + std::to_string(dp) + " divides");
 }
 
-struct Longest {
-  std::int64_t tokens = 0;
-  std::string note;
-};
-
-// The most tokens that one sequence of the node can have, as far as the program says.
-Longest longest_sequence(const Pipeline& pipeline, NodeId id) {
-  std::set<NodeId> makers = ancestors(pipeline, id);
-  makers.insert(id);
-  std::optional<std::int64_t> prompt;
-  std::optional<std::int64_t> response;
-  for (NodeId maker : makers) {
-    const FlowNode& node = pipeline.node(maker);
-    if (const Value* value = setting(node.settings, "max_new"); value != nullptr && value->get<std::int64_t>()) {
-      response = *value->get<std::int64_t>();
-    }
-    if (!node.data.valid()) continue;
-    if (auto most = quantity(pipeline.data[node.data.index()].settings, "max_prompt", Unit::tokens)) prompt = most;
-  }
-  Longest longest{prompt.value_or(0) + response.value_or(0), ""};
-  if (prompt) longest.note = "max_prompt " + with_commas(*prompt);
-  if (response) longest.note += (prompt ? " + max_new " : "max_new ") + with_commas(*response);
-  if (prompt && response) longest.note += " = " + with_commas(longest.tokens);
-  return longest;
-}
-
 std::string tokens_text(std::int64_t tokens) {
   std::int64_t kibi = (tokens + 1023) / 1024;
   return std::to_string(kibi) + "Ki tokens";
@@ -116,7 +65,7 @@ void check_room(const CheckInput& input, NodeId id, const char* name, const char
   const FlowNode& node = input.pipeline.node(id);
   std::optional<std::int64_t> room = quantity(node.settings, name, Unit::tokens);
   if (!room) return;
-  Longest longest = longest_sequence(input.pipeline, id);
+  const LongestSequence longest = longest_sequence(input.pipeline, id);
   if (longest.tokens <= *room) return;
   const Setting& given = node.settings.at(name);
   Diagnostic& message =

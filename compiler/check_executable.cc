@@ -32,6 +32,18 @@ void check_source(const Source& source, Diagnostics& diagnostics) {
   check_settings(source.settings, source.signature->settings, source.argument_span, diagnostics);
 }
 
+// A node that fails as a whole has no group to go on without.
+void check_dropping(const FlowNode& node, Diagnostics& diagnostics) {
+  auto found = node.settings.find("on_failure");
+  if (found == node.settings.end() || node.signature->drops_groups) return;
+  const Word* word = found->second.value.get<Word>();
+  if (word == nullptr || word->name != "drop_group") return;
+  diagnostics
+      .error("E0511", found->second.span.valid() ? found->second.span : node.callee_span,
+             "`" + node.op + "` fails as a whole, so this version cannot go on without a group of it")
+      .help("write `on_failure = pause` here; `score` can drop a group");
+}
+
 }  // namespace
 
 void check_executable(const CheckInput& input, Diagnostics& diagnostics) {
@@ -57,6 +69,7 @@ void check_executable(const CheckInput& input, Diagnostics& diagnostics) {
     }
     check_settings(node.settings, node.signature->settings, node.callee_span, diagnostics);
     check_settings(node.settings, input.catalog.common, node.callee_span, diagnostics);
+    check_dropping(node, diagnostics);
   }
 }
 

@@ -39,21 +39,9 @@ void offer_reference(const CheckInput& input, const FlowNode& node, Diagnostic& 
   }
 }
 
-// dpo compares with the reference; a reward model has none.
-void check_pairs(const FlowNode& node, const NodeInput& ref, Diagnostics& diagnostics) {
-  const Word* loss = setting(node.settings, "loss")->get<Word>();
-  if (loss == nullptr || loss->name != "dpo" || ref.from != NodeInput::From::absent) return;
-  diagnostics
-      .error("E0312", node.settings.at("loss").span,
-             "`loss = dpo` needs reference log-probs, and `update` has no `ref`")
-      .at(ref.span.valid() ? ref.span : node.close_span, ref.span.valid() ? "taken away by `when`" : "no `ref` input")
-      .help("add a frozen model `ref`, a node `refl = logprob(ref, pairs)` and `ref=refl`");
-}
-
 void check_update(const CheckInput& input, const FlowNode& node, Diagnostics& diagnostics) {
   const Value* kl = setting(node.settings, "kl");
   const NodeInput* ref = input_named(node, "ref");
-  if (ref != nullptr && input_named(node, "pairs") != nullptr) check_pairs(node, *ref, diagnostics);
   if (kl == nullptr || kl->get<double>() == nullptr || ref == nullptr) return;
   const Setting& weight = node.settings.at("kl");
   bool has_reference = ref->from == NodeInput::From::edge;

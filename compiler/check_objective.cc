@@ -1,5 +1,5 @@
-// Do the parts of what is optimised fit together: settings and the words that give them an effect, advantages and the
-// loss, weights and rewards, a baseline and the rollout it comes from?
+// Do the parts of what is optimised fit together: settings and the words that give them an effect, weights and rewards,
+// a baseline and the rollout it comes from?
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -31,25 +31,6 @@ void check_effect(const FlowNode& node, const SettingSpec& spec, Diagnostics& di
   message.at(other.span.valid() ? other.span : node.callee_span, "does without it");
   message.note("`" + spec.name + "`: " + spec.doc + "; it belongs to " + quoted_list(spec.with_words));
   message.help("take `" + spec.name + "` away");
-}
-
-// gspo and gmpo have one ratio for a whole response, so one advantage is all they can weigh.
-void check_loss(const CheckInput& input, const FlowNode& node, Diagnostics& diagnostics) {
-  const std::string* loss = word_of(node, "loss");
-  const NodeInput* adv = input_named(node, "adv");
-  if (loss == nullptr || (*loss != "gspo" && *loss != "gmpo")) return;
-  if (adv == nullptr || adv->from != NodeInput::From::edge) return;
-  const FlowNode& maker = input.pipeline.node(adv->node);
-  const NodeOutput& output = maker.outputs[static_cast<std::size_t>(adv->port)];
-  if (!output.known || output.dims.size() < 2) return;
-  diagnostics
-      .error("E0323", adv->span,
-             "`loss = " + *loss + "` needs one advantage a response, `" + output.name + "` has one a token")
-      .label("adv[B, T]")
-      .at(node.settings.at("loss").span.valid() ? node.settings.at("loss").span : node.callee_span,
-          "one ratio a response")
-      .at(maker.callee_span, "made here")
-      .help("take an estimator over responses (`grpo`, `rloo`), or `loss = ppo`");
 }
 
 // `weights` has one number for each of the rewards.
@@ -85,17 +66,17 @@ std::optional<double> temperature_of(const FlowNode& rollout) {
   return real ? std::optional(*real) : std::nullopt;
 }
 
-// remax compares with one greedy response to each prompt.
-void check_baseline(const CheckInput& input, const FlowNode& node, Diagnostics& diagnostics) {
-  const NodeInput* baseline = input_named(node, "baseline");
-  if (baseline == nullptr || baseline->from != NodeInput::From::edge) return;
-  const FlowNode* rollout = rollout_of(input.pipeline, *baseline);
+// An input that stands for one greedy response to each prompt.
+void check_greedy(const CheckInput& input, const FlowNode& node, const NodeInput& baseline, Diagnostics& diagnostics) {
+  const ArgumentSpec& spec = node.signature->arguments[static_cast<std::size_t>(baseline.argument)];
+  if (!spec.greedy || baseline.from != NodeInput::From::edge) return;
+  const FlowNode* rollout = rollout_of(input.pipeline, baseline);
   if (rollout == nullptr) return;
   const bool greedy = temperature_of(*rollout) == 0.0;
   const std::int64_t n = int_at(rollout->constants, "n");
   if (greedy && n == 1) return;
-  Diagnostic& message =
-      diagnostics.error("E0325", baseline->span, "`baseline` needs the rewards of one greedy response to each prompt");
+  Diagnostic& message = diagnostics.error(
+      "E0325", baseline.span, "`" + spec.name + "` needs the rewards of one greedy response to each prompt");
   message.at(rollout->callee_span,
              greedy ? "gives " + std::to_string(n) + " responses to each prompt" : "samples: its temperature is not 0");
   message.help("take the rewards of a rollout of its own, with `n=1` and `temperature = 0`");
@@ -107,9 +88,8 @@ void check_objective(const CheckInput& input, Diagnostics& diagnostics) {
   for (const FlowNode& node : input.pipeline.nodes) {
     if (!is_live(node)) continue;
     for (const SettingSpec& spec : node.signature->settings) check_effect(node, spec, diagnostics);
-    check_loss(input, node, diagnostics);
     check_weights(node, diagnostics);
-    check_baseline(input, node, diagnostics);
+    for (const NodeInput& argument : node.inputs) check_greedy(input, node, argument, diagnostics);
   }
 }
 

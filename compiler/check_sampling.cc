@@ -1,4 +1,4 @@
-// Whether samples can be learned from: temperature, truncated sampling, the size of groups.
+// Whether samples can be learned from: temperature, truncated sampling.
 #include <string>
 #include <vector>
 
@@ -46,36 +46,7 @@ void check_rollout(const FlowNode& rollout, const FlowNode& update, Diagnostics&
   }
 }
 
-bool compares_within_group(const std::string& estimator) {
-  for (const char* name : {"grpo", "dr_grpo", "rloo", "opo", "pass_at_k", "reinforce_pp_baseline", "gdpo"}) {
-    if (estimator == name) return true;
-  }
-  return false;
-}
-
-void check_group_size(const CheckInput& input, NodeId id, Diagnostics& diagnostics) {
-  const FlowNode& node = input.pipeline.node(id);
-  const Value* estimator = setting(node.settings, "estimator");
-  if (!is_live(node) || estimator == nullptr || estimator->get<Word>() == nullptr) return;
-  const std::string& name = estimator->get<Word>()->name;
-  if (!compares_within_group(name)) return;
-  for (NodeId ancestor : ancestors(input.pipeline, id)) {
-    const FlowNode& rollout = input.pipeline.node(ancestor);
-    if (!is_rollout(rollout) || int_at(rollout.constants, "n") != 1) continue;
-    Span at = rollout.callee_span;
-    for (const NodeInput& argument : rollout.inputs) {
-      if (argument.from == NodeInput::From::constant && argument.span.valid()) at = argument.span;
-    }
-    diagnostics.error("E0305", at, "a group of one has no spread: every advantage would be 0")
-        .label("n is 1 here")
-        .at(place_of(node, "estimator"), "compares the responses of one prompt with each other")
-        .help("give `" + rollout.op + "` an `n` of 2 or more, or take `estimator = gae` with a critic");
-    return;
-  }
-}
-
-// What the update learns from: its ancestors, but not through the `baseline` of an advantage, whose rollout is greedy
-// on purpose.
+// What the update learns from: its ancestors, but not through a baseline, whose rollout is greedy on purpose.
 std::set<NodeId> learned_from(const Pipeline& pipeline, NodeId update) {
   std::set<NodeId> found;
   std::vector<NodeId> open{update};
@@ -85,7 +56,7 @@ std::set<NodeId> learned_from(const Pipeline& pipeline, NodeId update) {
     for (const NodeInput& input : node.inputs) {
       if (input.from != NodeInput::From::edge) continue;
       const bool known = node.signature != nullptr;
-      if (known && node.signature->arguments[static_cast<std::size_t>(input.argument)].name == "baseline") continue;
+      if (known && node.signature->arguments[static_cast<std::size_t>(input.argument)].greedy) continue;
       if (found.insert(input.node).second) open.push_back(input.node);
     }
   }
@@ -98,7 +69,6 @@ void check_sampling(const CheckInput& input, Diagnostics& diagnostics) {
   const Pipeline& pipeline = input.pipeline;
   std::set<NodeId> told;
   for (std::size_t n = 0; n < pipeline.nodes.size(); ++n) {
-    check_group_size(input, NodeId(n), diagnostics);
     const FlowNode& update = pipeline.nodes[n];
     if (!is_live(update) || update.signature->effect != NodeEffect::update) continue;
     for (NodeId id : learned_from(pipeline, NodeId(n))) {

@@ -82,7 +82,8 @@ std::optional<Value> Evaluator::reference(const ast::Reference& reference) {
   const ast::Name& name = reference.name;
   const Symbol* symbol = scope_.find(name.text);
   if (symbol == nullptr) {
-    report_unknown(name);
+    const bool told = scope_.is_told_elsewhere(SymbolKind::param, name.text, scope_.names_of(SymbolKind::param));
+    if (!told) report_unknown(name);
     return std::nullopt;
   }
   if (symbol->kind == SymbolKind::broken) return std::nullopt;

@@ -236,7 +236,7 @@ class LineRecovery final : public antlr4::DefaultErrorStrategy {
       if (here && type == Terminal::newline) return;
       if (here && type == Terminal::rbrace && level > 0) return;
       if (here && type == Terminal::comma && in_settings && depths_.parens[at] == 0) return;
-      if (type == Terminal::id || (type >= Terminal::k_rlflow && type <= Terminal::k_steps)) {
+      if (type == Terminal::id || (type >= Terminal::k_import && type <= Terminal::k_steps)) {
         unread.push_back(lexemes_[at]);
       }
       parser->consume();

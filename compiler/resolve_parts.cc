@@ -113,8 +113,10 @@ void report_unknown_builtin(const ast::Call& call, const std::string& name, cons
 }  // namespace
 
 bool define_symbol(Scope& scope, const ast::Name& name, const Symbol& symbol, Diagnostics& diagnostics) {
+  if (name.text.empty()) return true;  // the syntax error has been told
   auto [entry, fresh] = scope.names.emplace(name.text, symbol);
   if (fresh) return true;
+  scope.doubled.insert(symbol.kind);
   diagnostics.error("E0202", name.span, "`" + name.text + "` is defined twice")
       .label("again here")
       .at(entry->second.span, "first here")
@@ -143,10 +145,12 @@ const Symbol* expect_symbol(const Scope& scope, const ast::Name& name, SymbolKin
   const Symbol* symbol = scope.find(name.text);
   if (symbol == nullptr) {
     if (report_unreachable(scope, name.text, name.span, diagnostics) != nullptr) return nullptr;
+    const std::vector<std::string> candidates = scope.names_of(kind);
+    if (scope.is_told_elsewhere(kind, name.text, candidates)) return nullptr;
     std::string noun = noun_of(kind);
     Diagnostic& message = diagnostics.error("E0201", name.span,
                                             "there is no " + noun.substr(noun.find(' ') + 1) + " `" + name.text + "`");
-    suggest(message, name.text, name.span, scope.names_of(kind), plural_of(kind));
+    suggest(message, name.text, name.span, candidates, plural_of(kind));
     return nullptr;
   }
   if (symbol->kind == SymbolKind::broken) return nullptr;

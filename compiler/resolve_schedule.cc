@@ -36,6 +36,22 @@ bool is_valid_sync(const Sync& sync, const ast::Name& model, const BindContext& 
   return true;
 }
 
+// `sync sampler -> policy`: both stand in the other's place.
+bool is_backwards(const ast::SyncStmt& statement, const BindContext& context) {
+  const Scope& scope = context.evaluator.scope();
+  const Symbol* model = scope.find(statement.model.text);
+  const Symbol* replica = scope.find(statement.replica.text);
+  if (model == nullptr || replica == nullptr) return false;
+  if (model->kind != SymbolKind::replica || replica->kind != SymbolKind::model) return false;
+  const std::string right = statement.replica.text + " -> " + statement.model.text;
+  context.diagnostics.error("E0206", statement.model.span, "`sync` goes from the model to its replica")
+      .label("a replica")
+      .at(statement.replica.span, "a model")
+      .fix("write `sync " + right + "`", Applicability::likely,
+           {{statement.model.span, statement.replica.text}, {statement.replica.span, statement.model.text}});
+  return true;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> read_period(const ast::Expr& expr, Period what, const BindContext& context) {
@@ -61,6 +77,10 @@ void resolve_sync(const ast::SyncStmt& statement, Span span, const BindContext& 
   sync.lag_at_most = statement.lag_at_most;
   sync.every = read_period(statement.every, Period::every, context).value_or(1);
   sync.lag = read_period(statement.lag, Period::lag, context).value_or(0);
+  if (is_backwards(statement, context)) {
+    context.pipeline.has_broken_sync = true;
+    return;
+  }
   const Symbol* model = expect_symbol(scope, statement.model, SymbolKind::model, context.diagnostics);
   const Symbol* replica = expect_symbol(scope, statement.replica, SymbolKind::replica, context.diagnostics);
   SettingsOwner owner{"`sync`", "sync." + statement.replica.text, pointers(context.catalog.sync_settings), {}, span,

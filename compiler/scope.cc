@@ -1,6 +1,8 @@
 // Looks names up.
 #include "compiler/scope.h"
 
+#include "compiler/names.h"
+
 namespace rlflow {
 
 const char* noun_of(SymbolKind kind) {
@@ -44,6 +46,12 @@ const Symbol* Scope::find(const std::string& dotted) const {
   if (import != imports.end()) return import->second->find(dotted.substr(dot + 1));
   const Symbol* base = find(dotted.substr(0, dot));  // of an import that could not be read, nothing is known
   return base != nullptr && base->kind == SymbolKind::broken ? base : nullptr;
+}
+
+bool Scope::is_told_elsewhere(SymbolKind kind, const std::string& name,
+                              const std::vector<std::string>& candidates) const {
+  if (!close_names(name, candidates).empty()) return false;
+  return doubled.count(kind) > 0 || !missed.insert(name).second;
 }
 
 std::vector<std::string> Scope::names_of(SymbolKind kind) const {

@@ -76,6 +76,10 @@ std::string_view SourceMap::text(Span span) const {
 std::size_t first_invalid_utf8(std::string_view text) {
   std::size_t i = 0;
   while (i < text.size()) {
+    if (static_cast<unsigned char>(text[i]) < 0x80) {  // most of a program
+      ++i;
+      continue;
+    }
     Utf8Form form = form_of(static_cast<unsigned char>(text[i]));
     auto length = static_cast<std::size_t>(form.length);
     if (length == 0 || i + length > text.size()) return i;

@@ -8,6 +8,7 @@
 
 #include "nodes/algo/group_advantage.h"
 #include "nodes/batches.h"
+#include "nodes/early_groups.h"
 #include "nodes/payload_cast.h"
 #include "runtime/contract/check.h"
 
@@ -28,13 +29,13 @@ std::vector<float> scores_of(const Numbers& reward) {
   return scores;
 }
 
-// Prompts are numbered from 0 without gaps, whatever the batch calls them.
-algo::Groups groups_of(const BatchDescriptor& batch) {
-  algo::Groups groups{at::empty({static_cast<std::int64_t>(batch.size())}, at::kLong), 0};
+// Prompts of the chosen responses are numbered from 0 without gaps, whatever the batch calls them.
+algo::Groups groups_of(const BatchDescriptor& batch, const std::vector<std::size_t>& chosen) {
+  algo::Groups groups{at::empty({static_cast<std::int64_t>(chosen.size())}, at::kLong), 0};
   auto index = groups.index.accessor<std::int64_t, 1>();
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    if (i == 0 || batch.group[i] != batch.group[i - 1]) ++groups.count;
-    index[static_cast<std::int64_t>(i)] = groups.count - 1;
+  for (std::size_t k = 0; k < chosen.size(); ++k) {
+    if (k == 0 || batch.group[chosen[k]] != batch.group[chosen[k - 1]]) ++groups.count;
+    index[static_cast<std::int64_t>(k)] = groups.count - 1;
   }
   return groups;
 }
@@ -65,16 +66,30 @@ class AdvantageNode final : public Node {
       if (!std::isfinite(scores[i]))
         throw NumericsError("the reward of response " + std::to_string(i) + " is not finite");
     }
-    const at::Tensor score = at::from_blob(scores.data(), {static_cast<std::int64_t>(scores.size())}, at::kFloat);
-    const at::Tensor advantage = estimate(score, groups_of(*reward.batch)).contiguous();
-    const float* data = advantage.const_data_ptr<float>();
+    EarlyNumbers advantage = early_numbers(*reward.batch, inputs.early);
+    estimate_rest(scores, *reward.batch, advantage);
     TaskResult result;
-    result.outputs = {
-        std::make_shared<Numbers>(Kind::adv, reward.batch, false, std::vector<float>(data, data + advantage.numel()))};
+    result.outputs = {std::make_shared<Numbers>(Kind::adv, reward.batch, false, std::move(advantage.values))};
     return result;
   }
 
+  bool works_by_group() const override { return scale_ != algo::Scale::batch; }
+
  private:
+  // Of the responses that have no advantage yet: whole groups, since groups are done early as a whole.
+  void estimate_rest(const std::vector<float>& scores, const BatchDescriptor& batch, EarlyNumbers& advantage) const {
+    const auto count = static_cast<std::int64_t>(advantage.missing.size());
+    if (count == 0) return;
+    const at::Tensor score = at::empty({count}, at::kFloat);
+    for (std::int64_t k = 0; k < count; ++k) {
+      score.data_ptr<float>()[k] = scores[advantage.missing[static_cast<std::size_t>(k)]];
+    }
+    const at::Tensor estimated = estimate(score, groups_of(batch, advantage.missing)).contiguous();
+    for (std::int64_t k = 0; k < count; ++k) {
+      advantage.values[advantage.missing[static_cast<std::size_t>(k)]] = estimated.const_data_ptr<float>()[k];
+    }
+  }
+
   at::Tensor estimate(const at::Tensor& score, const algo::Groups& groups) const {
     switch (estimator_) {
       case Estimator::grpo: return algo::grpo(score, groups, eps_, scale_);

@@ -43,6 +43,9 @@ class WithMetricInputs final : public Node {
     }
     return inner_->run(given, context);
   }
+  bool retries_by_sample() const override { return inner_->retries_by_sample(); }
+  bool emits_groups() const override { return inner_->emits_groups(); }
+  bool works_by_group() const override { return inner_->works_by_group(); }
 
  private:
   std::unique_ptr<Node> inner_;

@@ -1,6 +1,8 @@
 // From a task's context to the generation engine's settings.
 #include "nodes/node_generation.h"
 
+#include <utility>
+
 #include "nodes/model_access.h"
 
 namespace rlflow {
@@ -13,8 +15,10 @@ NodeSampling::NodeSampling(const Plan& plan, const PlanNode& node, std::int64_t 
       threads(threads_of(plan, node)),
       purpose(random_purpose) {}
 
-std::vector<Response> generate(Generator& generator, const NodeSampling& sampling, const TaskInputs& inputs,
-                               const TaskContext& context, std::span<const std::span<const std::int32_t>> prompts) {
+std::vector<Response> generate(
+    Generator& generator, const NodeSampling& sampling, const TaskInputs& inputs, const TaskContext& context,
+    std::span<const std::span<const std::int32_t>> prompts,
+    std::function<void(std::int64_t prompt, std::span<const Response> samples)> prompt_finished) {
   GenerationSettings settings{.samples = sampling.samples,
                               .max_new = sampling.max_new,
                               .temperature = sampling.temperature,
@@ -23,7 +27,8 @@ std::vector<Response> generate(Generator& generator, const NodeSampling& samplin
                               .step = static_cast<std::uint64_t>(context.step),
                               .threads = sampling.threads,
                               .stop = context.stop,
-                              .progress = {}};
+                              .progress = {},
+                              .prompt_finished = std::move(prompt_finished)};
   const auto total = static_cast<std::int64_t>(prompts.size()) * sampling.samples;
   if (context.progress) {
     settings.progress = [&](std::int64_t done) { context.progress(context.progress_self, done, total); };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -24,7 +25,10 @@ struct NodeSampling {
 };
 
 // Responses of the task's model, prompt by prompt. Reports progress in responses; throws TaskStopped.
-std::vector<Response> generate(Generator& generator, const NodeSampling& sampling, const TaskInputs& inputs,
-                               const TaskContext& context, std::span<const std::span<const std::int32_t>> prompts);
+// `prompt_finished` as in GenerationSettings.
+std::vector<Response> generate(
+    Generator& generator, const NodeSampling& sampling, const TaskInputs& inputs, const TaskContext& context,
+    std::span<const std::span<const std::int32_t>> prompts,
+    std::function<void(std::int64_t prompt, std::span<const Response> samples)> prompt_finished = {});
 
 }  // namespace rlflow

@@ -10,12 +10,14 @@
 
 #include "nodes/batches.h"
 #include "nodes/catalog.h"
+#include "nodes/common_rows.h"
 #include "nodes/metric_inputs.h"
 #include "nodes/model/cpu/kernels.h"
 #include "nodes/model/language_model.h"
 #include "nodes/plan_access.h"
 #include "nodes/reward/examples.h"
 #include "nodes/reward/exec_reward.h"
+#include "nodes/sample_at.h"
 #include "nodes/signatures/catalog.h"
 
 namespace rlflow {
@@ -51,7 +53,7 @@ class RunLibrary final : public NodeLibrary {
       std::unique_ptr<Node> made =
           make != nullptr ? (*make)(plan, node)
                           : std::get<JudgingNodeFactory>(kind.make)(plan, node, reward_place(plan.root, run_dir_));
-      return with_metric_inputs(std::move(made), plan, node);
+      return with_metric_inputs(with_common_rows(std::move(made)), plan, node);
     }
     throw std::runtime_error("node `" + plan.nodes[node.index()].name + "`: this build has no code for " + signature);
   }
@@ -69,6 +71,10 @@ class RunLibrary final : public NodeLibrary {
   }
 
   PayloadPtr read_payload(Kind kind, std::span<const std::byte> bytes) override { return read_batch(kind, bytes); }
+  std::optional<Sample> sample_at(const Plan& plan, NodeId node, const std::vector<PayloadPtr>& inputs,
+                                  const std::vector<PayloadPtr>& outputs, std::int64_t index) override {
+    return rlflow::sample_at(plan, node, inputs, outputs, index);
+  }
   PayloadPtr make_scalar(double value) override { return std::make_shared<Scalar>(value); }
 
   void enter_group(const PlanGroup& group) override {

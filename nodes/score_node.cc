@@ -2,10 +2,15 @@
 #include "nodes/score_node.h"
 
 #include <cmath>
+#include <map>
+#include <span>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "nodes/batches.h"
+#include "nodes/common_rows.h"
+#include "nodes/early_groups.h"
 #include "nodes/payload_cast.h"
 #include "nodes/plan_access.h"
 
@@ -41,7 +46,48 @@ double uniform_share(const std::vector<std::int32_t>& group, const std::vector<f
 struct JudgedTexts {
   std::vector<std::string> responses, rows;
   std::vector<RewardRequest> requests;
+  std::span<const std::int32_t> group;  // of the responses
 };
+
+constexpr const char* kErrors = "reward/errors";
+constexpr const char* kTimeouts = "reward/timeouts";
+
+struct Rewards {
+  std::vector<float> values;                     // one a response, as far as they are known
+  std::vector<std::size_t> missing;              // responses that have not been judged yet
+  std::map<std::int32_t, std::string> failures;  // groups with a response that could not be judged, and why
+  double errors = 0, timeouts = 0;
+  std::vector<std::string> warnings;
+};
+
+double metric_named(const TaskResult& result, std::string_view name) {
+  for (const Metric& metric : result.metrics) {
+    if (metric.name == name) return metric.value;
+  }
+  return 0;
+}
+
+Rewards early_rewards(const BatchDescriptor& batch, const std::vector<std::shared_ptr<const TaskResult>>& early) {
+  EarlyNumbers numbers = early_numbers(batch, early);
+  Rewards rewards;
+  for (const TaskResult* group : numbers.groups) {
+    rewards.errors += metric_named(*group, kErrors);
+    rewards.timeouts += metric_named(*group, kTimeouts);
+    rewards.warnings.insert(rewards.warnings.end(), group->warnings.begin(), group->warnings.end());
+  }
+  rewards.values = std::move(numbers.values);
+  rewards.missing = std::move(numbers.missing);
+  return rewards;
+}
+
+// Of the groups that stay.
+std::vector<float> kept_values(const BatchDescriptor& batch, const Rewards& rewards) {
+  std::vector<float> values;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (!rewards.failures.contains(batch.group[i])) values.push_back(rewards.values[i]);
+  }
+  return values;
+}
 
 class ScoreNode final : public Node {
  public:
@@ -54,28 +100,33 @@ class ScoreNode final : public Node {
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
     const auto& traj = input_as<Rollouts>(inputs, 1);
     const JudgedTexts texts = texts_of(traj);
-    Judgement judgement = judge(texts, context);
-    std::vector<float> rewards = values(judgement, texts);
+    Rewards rewards = early_rewards(*traj.batch, inputs.early);
+    judge_rest(texts, context, rewards);
     TaskResult result;
-    for (std::size_t i = 0; i < rewards.size() && result.samples.size() < kSamplesShown; ++i) {
+    const BatchPtr batch = drop(traj, context, rewards, result);
+    for (std::size_t i = 0; i < traj.batch->size() && result.samples.size() < kSamplesShown; ++i) {
       const bool first_of_group = i == 0 || traj.batch->group[i] != traj.batch->group[i - 1];
-      if (first_of_group) {
-        result.samples.push_back({std::string(texts.requests[i].prompt), texts.responses[i], rewards[i]});
+      if (first_of_group && !rewards.failures.contains(traj.batch->group[i])) {
+        result.samples.push_back({std::string(texts.requests[i].prompt), texts.responses[i], rewards.values[i]});
       }
     }
-    const auto [mean, deviation] = mean_and_deviation(rewards);
-    result.metrics = {{"reward/mean", mean},
-                      {"reward/std", deviation},
-                      {"frac_reward_zero_std", uniform_share(traj.batch->group, rewards)}};
+    std::vector<float> kept = kept_values(*traj.batch, rewards);
+    const auto [mean, deviation] = mean_and_deviation(kept);
+    result.metrics = {
+        {"reward/mean", mean}, {"reward/std", deviation}, {"frac_reward_zero_std", uniform_share(batch->group, kept)}};
     if (reward_->external()) {
-      result.metrics.push_back({"reward/errors", static_cast<double>(judgement.errors)});
-      result.metrics.push_back({"reward/timeouts", static_cast<double>(judgement.timeouts)});
+      result.metrics.push_back({kErrors, rewards.errors});
+      result.metrics.push_back({kTimeouts, rewards.timeouts});
     }
-    result.warnings = std::move(judgement.warnings);
-    result.outputs = {std::make_shared<Numbers>(Kind::reward, traj.batch, false, std::move(rewards))};
+    if (settings_.drop_groups) {
+      result.metrics.push_back({"reward/dropped", static_cast<double>(rewards.failures.size())});
+    }
+    result.warnings.insert(result.warnings.end(), rewards.warnings.begin(), rewards.warnings.end());
+    result.outputs = {std::make_shared<Numbers>(Kind::reward, batch, false, std::move(kept))};
     return result;
   }
 
+  bool works_by_group() const override { return true; }
   bool retries_by_sample() const override { return true; }
 
  private:
@@ -84,6 +135,7 @@ class ScoreNode final : public Node {
   JudgedTexts texts_of(const Rollouts& traj) const {
     JudgedTexts texts;
     const std::size_t count = traj.batch->size();
+    texts.group = traj.batch->group;
     for (std::size_t i = 0; i < count; ++i) texts.responses.push_back(response_text(traj, i));
     for (std::size_t p = 0; rows_ && p < traj.prompts->text.size(); ++p) {
       texts.rows.push_back(rows_->fields(traj.prompts->source_row[p]));
@@ -109,7 +161,49 @@ class ScoreNode final : public Node {
     return tokenizer_.decode_response(ids);
   }
 
-  Judgement judge(const JudgedTexts& texts, const TaskContext& context) {
+  // Judges the responses that have no reward yet.
+  void judge_rest(const JudgedTexts& texts, const TaskContext& context, Rewards& rewards) {
+    std::vector<RewardRequest> requests;
+    for (std::size_t i : rewards.missing) requests.push_back(texts.requests[i]);
+    if (requests.empty()) return;
+    Judgement judgement = judge(requests, context);
+    for (std::size_t k = 0; k < requests.size(); ++k) {
+      const std::size_t i = rewards.missing[k];
+      const RewardVerdict& verdict = judgement.verdicts[k];
+      if (verdict.ok()) {
+        rewards.values[i] = static_cast<float>(verdict.value);
+      } else if (settings_.drop_groups) {
+        rewards.failures.try_emplace(texts.group[i], failure_text(verdict, requests[k], i));
+      } else {
+        throw std::runtime_error(place() + failure_text(verdict, requests[k], i));
+      }
+    }
+    rewards.errors += static_cast<double>(judgement.errors);
+    rewards.timeouts += static_cast<double>(judgement.timeouts);
+    for (std::string& warning : judgement.warnings) rewards.warnings.push_back(std::move(warning));
+  }
+
+  // The batch without the groups that have a response without a reward.
+  BatchPtr drop(const Rollouts& traj, const TaskContext& context, const Rewards& rewards, TaskResult& result) const {
+    if (rewards.failures.empty()) return traj.batch;
+    std::vector<std::int32_t> dropped;
+    std::string numbers;
+    for (const auto& [group, why] : rewards.failures) {
+      dropped.push_back(group);
+      numbers += (numbers.empty() ? "" : ",") + std::to_string(group);
+      result.warnings.push_back(place() + "step " + std::to_string(context.step) + " goes on without group " +
+                                std::to_string(group) + ": " + why);
+    }
+    BatchPtr batch = without_groups(*traj.batch, dropped);
+    if (batch->size() == 0) {
+      throw std::runtime_error(place() + "no group is left, each has a response without a reward; " +
+                               rewards.failures.begin()->second);
+    }
+    result.decisions["dropped"] = numbers;
+    return batch;
+  }
+
+  Judgement judge(std::span<const RewardRequest> requests, const TaskContext& context) {
     Judging how;
     how.retry = settings_.retry;
     how.timeout_ms = settings_.timeout_ms;
@@ -121,18 +215,9 @@ class ScoreNode final : public Node {
       };
     }
     try {
-      return reward_->judge(texts.requests, how);
+      return reward_->judge(requests, how);
     } catch (const TaskStopped&) {
       throw;
-    } catch (const std::exception& error) {
-      throw std::runtime_error(place() + error.what());
-    }
-  }
-
-  std::vector<float> values(const Judgement& judgement, const JudgedTexts& texts) const {
-    try {
-      const std::vector<double> wide = values_of(judgement, texts.requests);
-      return {wide.begin(), wide.end()};
     } catch (const std::exception& error) {
       throw std::runtime_error(place() + error.what());
     }
@@ -157,7 +242,8 @@ std::unique_ptr<Node> make_score_node(const Plan& plan, NodeId id, const RewardP
   std::unique_ptr<Reward> reward = make_reward(declared, place);
   const PlanData* data = reward->external() ? data_behind(plan, node) : nullptr;
   ScoreSettings settings{declared.name, node.retry, node.timeout_ms,
-                         static_cast<std::int32_t>(int_at(node.settings, "workers"))};
+                         static_cast<std::int32_t>(int_at(node.settings, "workers")),
+                         node.on_failure == OnFailure::drop_group};
   return make_score_node(std::move(settings), std::move(reward), tokenizer_of(plan, node),
                          data != nullptr ? open_dataset(*data, plan.root) : nullptr);
 }

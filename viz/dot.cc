@@ -49,8 +49,11 @@ std::string font(const std::string& text, int points, const char* colour) {
   return "<font point-size=\"" + std::to_string(points) + "\" color=\"" + colour + "\">" + escaped(text) + "</font>";
 }
 
+// An error is told by a sign, not by its colour alone.
+std::string shown_title(const DiagramBox& box) { return (box.broken ? "✗ " : "") + box.title; }
+
 std::string box_label(const DiagramBox& box, const Palette& palette) {
-  std::string label = "<<b>" + escaped(box.title) + "</b>";
+  std::string label = "<<b>" + escaped(shown_title(box)) + "</b>";
   if (!box.subtitle.empty()) label += "<br/>" + font(box.subtitle, kSubtitleSize, palette.text);
   for (const std::string& knob : box.knobs) label += "<br/>" + font(knob, kKnobSize, palette.muted_text);
   if (!box.tag.empty()) label += "<br/>" + font(box.tag, kKnobSize, palette.tag);
@@ -67,7 +70,7 @@ std::size_t code_points(const std::string& text) {
 std::size_t box_width(const DiagramBox& box) {
   constexpr std::size_t kBold = 60;  // hundredths of the font size that a letter takes
   constexpr std::size_t kRegular = 54;
-  std::size_t widest = code_points(box.title) * kTitleSize * kBold;
+  std::size_t widest = code_points(shown_title(box)) * kTitleSize * kBold;
   widest = std::max(widest, code_points(box.subtitle) * kSubtitleSize * kRegular);
   for (const std::string& knob : box.knobs) widest = std::max(widest, code_points(knob) * kKnobSize * kRegular);
   widest = std::max(widest, code_points(box.tag) * kKnobSize * kRegular);

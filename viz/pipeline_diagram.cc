@@ -14,9 +14,11 @@ namespace {
 // Where the boxes of the pipeline's parts stand in Diagram::boxes; nullopt for what is not drawn.
 using BoxIndex = std::optional<std::size_t>;
 
+constexpr std::size_t kMostErrorBoxes = 8;  // the terminal has them all
+
 class Drawing {
  public:
-  Drawing(const Pipeline& pipeline, const PlacedPipeline& placed, const std::vector<Span>& errors)
+  Drawing(const Pipeline& pipeline, const PlacedPipeline& placed, const std::vector<DiagramError>& errors)
       : pipeline_(pipeline), placed_(placed), errors_(errors), layers_(layers_of(pipeline)) {}
 
   Diagram draw() {
@@ -27,6 +29,7 @@ class Drawing {
     for (std::size_t i = 0; i < nodes_.size(); ++i) add_data_edges(i);
     for (std::size_t i = 0; i < nodes_.size(); ++i) add_weight_edges(i);
     add_syncs();
+    add_other_errors();
     return std::move(diagram_);
   }
 
@@ -37,12 +40,13 @@ class Drawing {
   void add_data_edges(std::size_t node);
   void add_weight_edges(std::size_t node);
   void add_syncs();
+  void add_other_errors();
 
   std::size_t add_box(DiagramBox box, const Span& span);
   void connect(BoxIndex from, BoxIndex to, EdgeStyle style, const std::string& label);
   std::optional<std::size_t> cluster_of(GroupId group);
   GroupId group_of_node(std::size_t node) const;
-  bool is_broken(const Span& span) const;
+  bool is_broken(const Span& span);
 
   template <class Id>
   static BoxIndex at(const std::vector<BoxIndex>& boxes, Id id) {
@@ -51,7 +55,8 @@ class Drawing {
 
   const Pipeline& pipeline_;
   const PlacedPipeline& placed_;
-  const std::vector<Span>& errors_;
+  const std::vector<DiagramError>& errors_;
+  std::set<const DiagramError*> marked_;  // those that stand on a box
   Layers layers_;
   Diagram diagram_;
   std::map<GroupId, std::size_t> clusters_;
@@ -59,10 +64,38 @@ class Drawing {
   std::vector<BoxIndex> models_, replicas_, nodes_;
 };
 
-bool Drawing::is_broken(const Span& span) const {
-  return std::any_of(errors_.begin(), errors_.end(), [&](const Span& error) {
-    return span.valid() && error.file == span.file && error.begin >= span.begin && error.begin <= span.end;
-  });
+// Whether an error stands on the statement; such errors need no box of their own.
+bool Drawing::is_broken(const Span& span) {
+  bool broken = false;
+  for (const DiagramError& error : errors_) {
+    const Span& place = error.place;
+    if (!span.valid() || place.file != span.file || place.begin < span.begin || place.begin > span.end) continue;
+    marked_.insert(&error);
+    broken = true;
+  }
+  return broken;
+}
+
+void Drawing::add_other_errors() {
+  std::size_t left = 0;
+  for (const DiagramError& error : errors_) {
+    if (marked_.count(&error) > 0) continue;
+    if (++left > kMostErrorBoxes) continue;
+    DiagramBox box;
+    box.id = "error:" + std::to_string(left);
+    box.title = error.line;
+    box.subtitle = error.headline;
+    box.layer = static_cast<std::int32_t>(left) - static_cast<std::int32_t>(kMostErrorBoxes) - 2;  // above the flow
+    box.broken = true;
+    diagram_.boxes.push_back(std::move(box));
+  }
+  if (left <= kMostErrorBoxes) return;
+  DiagramBox rest;
+  rest.id = "error:rest";
+  rest.layer = -1;
+  rest.title = std::to_string(left - kMostErrorBoxes) + " more errors";
+  rest.broken = true;
+  diagram_.boxes.push_back(std::move(rest));
 }
 
 // A broken program may use one name twice; Graphviz would draw one box for both.
@@ -189,7 +222,8 @@ void Drawing::add_syncs() {
 
 }  // namespace
 
-Diagram pipeline_diagram(const Pipeline& pipeline, const PlacedPipeline& placed, const std::vector<Span>& errors) {
+Diagram pipeline_diagram(const Pipeline& pipeline, const PlacedPipeline& placed,
+                         const std::vector<DiagramError>& errors) {
   return Drawing(pipeline, placed, errors).draw();
 }
 

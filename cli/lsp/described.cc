@@ -72,16 +72,11 @@ std::string bound_of(const Dim& dim, const Pipeline& pipeline) {
   return dim.size || most == nullptr || most->is_null() ? "" : ", at most " + to_text(*most) + " (`max_new`)";
 }
 
-// Who made each dimension: "`B` = 256, made by `traj`".
+// Who made each dimension.
 std::string dim_facts(const NodeOutput& output, const Pipeline& pipeline) {
   std::string text;
   if (!output.known) return text;
-  for (DimId id : output.dims) {
-    const Dim& dim = pipeline.dims[id.index()];
-    text += "- `" + dim.name + "`" + (dim.size ? " = " + with_commas(*dim.size) : "");
-    if (dim.maker.valid()) text += ", made by `" + pipeline.node(dim.maker).name + "`" + bound_of(dim, pipeline);
-    text += "\n";
-  }
+  for (DimId id : output.dims) text += describe(pipeline.dims[id.index()], pipeline);
   return text;
 }
 
@@ -165,6 +160,12 @@ std::string declaration_line(const Definition& definition, const Pipeline& pipel
 std::string describe(const Definition& definition, const Pipeline& pipeline) {
   std::string line = declaration_line(definition, pipeline);
   return line.empty() ? "" : code_block(line) + facts(definition, pipeline);
+}
+
+std::string describe(const Dim& dim, const Pipeline& pipeline) {
+  std::string text = "- `" + dim.name + "`" + (dim.size ? " = " + with_commas(*dim.size) : "");
+  if (dim.maker.valid()) text += ", made by `" + pipeline.node(dim.maker).name + "`" + bound_of(dim, pipeline);
+  return text + "\n";
 }
 
 std::string describe(const SettingSpec& spec, const std::string& owner, const Setting* value) {

@@ -31,6 +31,8 @@ std::string describe(const SettingSpec& spec, const std::string& owner, const Se
 std::string describe(const NodeSignature& signature);
 std::string describe(const SourceSignature& source);
 std::string describe(const CallSpec& call);
+// "- `B` = 256, made by `traj`": its size or bound where the program fixes one.
+std::string describe(const Dim& dim, const Pipeline& pipeline);
 // "trajectories: sampled responses, …"
 std::string describe(Kind kind);
 

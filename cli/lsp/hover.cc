@@ -4,6 +4,7 @@
 #include "cli/lsp/completion.h"
 #include "cli/lsp/cursor.h"
 #include "cli/lsp/described.h"
+#include "cli/lsp/keyword_docs.h"
 #include "cli/lsp/owner.h"
 
 namespace rlflow::lsp {
@@ -77,6 +78,19 @@ bool in_settings(const Cursor& cursor) {
   return false;
 }
 
+// `B` in `traj : traj[B, T] = …`.
+std::string on_dimension(const Cursor& cursor, const Pipeline& pipeline) {
+  const FlowNode* node = around(pipeline.nodes, cursor.word_begin());
+  if (node == nullptr) return "";
+  for (const NodeOutput& output : node->outputs) {
+    for (DimId id : output.dims) {
+      const Dim& dim = pipeline.dims[id.index()];
+      if (output.known && dim.name == cursor.word()) return describe(dim, pipeline);
+    }
+  }
+  return "";
+}
+
 // An op, a named input, a type, the name of a built-in.
 std::string on_other(const Cursor& cursor, const Analysis& analysis, const NameIndex& names, const Catalog& catalog) {
   const std::string word(cursor.word());
@@ -90,6 +104,7 @@ std::string on_other(const Cursor& cursor, const Analysis& analysis, const NameI
   if (cursor.before(0) == ":" && kind) return describe(*kind);
   if (!cursor.in_flow()) return "";
   const Frame* top = cursor.top();
+  if (top->bracket == Bracket::index) return on_dimension(cursor, analysis.pipeline);
   if (top->bracket == Bracket::call && cursor.starts_item()) {
     WrittenCall call = cursor.call_at(top->open);
     for (const NodeSignature* signature : fitting_signatures(call, analysis, names, catalog)) {
@@ -122,6 +137,7 @@ Hover hover_at(std::uint32_t byte, const Analysis& analysis, const NameIndex& na
                         : on_call_argument(cursor, block_owner(cursor, analysis, names, catalog));
   } else {
     hover.text = on_other(cursor, analysis, names, catalog);
+    if (hover.text.empty() && !cursor.in_string()) hover.text = keyword_doc(cursor.word());
   }
   return hover;
 }

@@ -9,6 +9,7 @@
 #include "cli/lsp/hover.h"
 #include "cli/lsp/inlay_hints.h"
 #include "cli/lsp/name_index.h"
+#include "cli/lsp/protocol.h"
 #include "cli/lsp/published.h"
 #include "cli/lsp/rename.h"
 #include "cli/lsp/symbols.h"
@@ -20,93 +21,10 @@ namespace {
 
 using nlohmann::json;
 
-// Codes of JSON-RPC and of the protocol.
-constexpr int kParseError = -32700, kInvalidRequest = -32600, kMethodNotFound = -32601, kInvalidParams = -32602;
-constexpr int kNotInitialized = -32002, kRequestFailed = -32803;
-
 constexpr FileId kProgram{std::int32_t{0}};
-
-struct RequestError : std::runtime_error {
-  RequestError(int error_code, const std::string& message) : std::runtime_error(message), code(error_code) {}
-  int code;
-};
-
-json error_response(const json& id, int code, const std::string& message) {
-  return {{"jsonrpc", "2.0"}, {"id", id}, {"error", {{"code", code}, {"message", message}}}};
-}
 
 std::uint32_t byte_of(const Document& document, const json& position) {
   return TextIndex(document.text).byte(position_of(position));
-}
-
-int protocol_kind(CompletionKind kind) {
-  switch (kind) {
-    case CompletionKind::keyword: return 14;
-    case CompletionKind::function: return 3;
-    case CompletionKind::name: return 6;
-    case CompletionKind::setting: return 10;
-    case CompletionKind::word: return 20;
-    case CompletionKind::unit: return 11;
-    case CompletionKind::type: return 25;
-    case CompletionKind::text: return 1;
-  }
-  return 1;
-}
-
-// Of `initialize`: the folders that the editor has open; older clients name one as rootUri.
-std::vector<std::string> folders_of(const json& params) {
-  std::vector<std::string> folders;
-  const json listed = params.value("workspaceFolders", json());
-  for (const json& folder : listed.is_array() ? listed : json::array()) {
-    folders.push_back(path_of_uri(folder.at("uri").get<std::string>()));
-  }
-  const json root = params.value("rootUri", json());
-  if (folders.empty() && root.is_string()) folders.push_back(path_of_uri(root.get<std::string>()));
-  return folders;
-}
-
-// Null and what is no whole number count as 0: a client that keeps no versions may say so.
-std::int64_t version_of(const json& document) {
-  auto found = document.find("version");
-  return found != document.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
-}
-
-// A notification has no response, so the client's log is told why it was not heeded.
-json log_message(const std::string& text) {
-  constexpr int kErrorMessage = 1;
-  return {
-      {"jsonrpc", "2.0"}, {"method", "window/logMessage"}, {"params", {{"type", kErrorMessage}, {"message", text}}}};
-}
-
-json markdown(const std::string& text) { return {{"kind", "markdown"}, {"value", text}}; }
-
-// The smallest run of text whose replacement turns one text into the other; none where they are equal.
-json edits_between(const std::string& from, const std::string& to) {
-  if (from == to) return json::array();
-  std::size_t shorter = std::min(from.size(), to.size());
-  std::size_t head = 0, tail = 0;
-  while (head < shorter && from[head] == to[head]) ++head;
-  // Whole lines, so that no edit stands inside a character.
-  while (head > 0 && from[head - 1] != '\n') --head;
-  while (tail < shorter - head && from[from.size() - 1 - tail] == to[to.size() - 1 - tail]) ++tail;
-  while (tail > 0 && from[from.size() - tail - 1] != '\n') --tail;
-  auto end = static_cast<std::uint32_t>(from.size() - tail);
-  return {{{"range", TextIndex(from).range(static_cast<std::uint32_t>(head), end)},
-           {"newText", to.substr(head, to.size() - tail - head)}}};
-}
-
-json server_capabilities() {
-  return {{"positionEncoding", "utf-16"},
-          {"textDocumentSync", {{"openClose", true}, {"change", 2}}},  // 2: incremental
-          {"hoverProvider", true},
-          {"completionProvider", {{"triggerCharacters", {".", "(", "{", "=", ",", "\"", " "}}}},
-          {"definitionProvider", true},
-          {"referencesProvider", true},
-          {"renameProvider", {{"prepareProvider", true}}},
-          {"documentFormattingProvider", true},
-          {"codeActionProvider", {{"codeActionKinds", {"quickfix"}}}},
-          {"inlayHintProvider", true},
-          {"documentSymbolProvider", true}};
 }
 
 }  // namespace

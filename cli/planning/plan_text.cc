@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <set>
 
 #include "cli/planning/memory_messages.h"
@@ -93,16 +94,11 @@ std::string part_owner(const Plan& plan, const MemoryPart& part) {
   return part.model.valid() ? plan.models[part.model.index()].name : "";
 }
 
-std::string device_memory(const Plan& plan, const PlanFigures& figures, const DeviceNeed& need) {
+std::string device_memory(const Plan& plan, const DeviceNeed& need) {
   Table table{{}, {}, {false, false, true, false}};
-  std::set<std::string> unknown;
   for (const MemoryPart& part : need.parts) {
     std::string when = part.task.valid() ? "while " + plan.nodes[part.task.index()].name : "always";
     std::string owner = part_owner(plan, part);
-    if (!part.bytes && part.model.valid() && !figures.models[part.model.index()].shape) {
-      unknown.insert("memory of `" + plan.models[part.model.index()].name +
-                     "` is not known: " + figures.models[part.model.index()].unknown_because);
-    }
     bool largest = std::count(need.largest.begin(), need.largest.end(), part.task) > 0;
     table.rows.push_back({std::string(part_name(part.kind)) + (owner.empty() ? "" : " of " + owner), when,
                           bytes_or_unknown(part.bytes), largest ? "largest task" : ""});
@@ -115,9 +111,21 @@ std::string device_memory(const Plan& plan, const PlanFigures& figures, const De
   }
   head += std::string(": ") + (need.complete ? "" : "more than ") + bytes_text(need.peak);
   head += need.there > 0 ? " of " + bytes_text(static_cast<double>(need.there)) : std::string();
-  std::string text = head + "\n" + to_text(table, 2, kWidth);
-  for (const std::string& line : unknown) text += "  " + line + "\n";
-  return text + "\n";
+  return head + "\n" + to_text(table, 2, kWidth) + "\n";
+}
+
+// Why figures are unknown: one line a reason, with all the models that it is the reason of.
+std::string unknown_models(const Plan& plan, const PlanFigures& figures) {
+  std::map<std::string, std::vector<std::string>> unknown;
+  for (std::size_t m = 0; m < plan.models.size(); ++m) {
+    if (!figures.models[m].shape) unknown[figures.models[m].unknown_because].push_back(plan.models[m].name);
+  }
+  std::string text;
+  for (const auto& [reason, models] : unknown) {
+    const std::string line = "memory and time of " + quoted_list(models, "and") + " are not known: " + reason;
+    for (const std::string& part : wrapped(line, kWidth)) text += part + "\n";
+  }
+  return text.empty() ? "" : text + "\n";
 }
 
 std::string seconds(const Plan& plan, const PlanFigures& figures) {
@@ -202,8 +210,8 @@ std::string machine_text(const Machine& machine) {
 
 std::string figures_text(const Plan& plan, const PlanFigures& figures) {
   std::string text = batches(plan, figures) + moved(plan, figures);
-  for (const DeviceNeed& need : figures.memory) text += device_memory(plan, figures, need);
-  return text + seconds(plan, figures);
+  for (const DeviceNeed& need : figures.memory) text += device_memory(plan, need);
+  return text + unknown_models(plan, figures) + seconds(plan, figures);
 }
 
 }  // namespace rlflow

@@ -8,6 +8,8 @@
 #include "nodes/run_library.h"
 #include "runtime/contract/run_api.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/export_task.h"
+#include "runtime/engine/fork.h"
 #include "runtime/engine/pause_flag.h"
 
 namespace rlflow {
@@ -43,6 +45,14 @@ class ProcessRunApi final : public RunApi {
 
   Outcome export_model(const Plan& plan, const ExportRequest& request) override {
     return rlflow::export_model(plan, request, library());
+  }
+
+  Outcome export_task(const Plan& plan, const TaskExportRequest& request) override {
+    return rlflow::export_task(plan, request, library());
+  }
+
+  Outcome fork(const Plan& parent_plan, const Plan& plan, const ForkRequest& request) override {
+    return fork_run(parent_plan, plan, request, library());
   }
 
   void request_pause() override { pause_.request(); }

@@ -83,16 +83,17 @@ std::unique_ptr<Reward> make_reward(const PlanReward& reward, const RewardPlace&
                            reward.argument + "\")");
 }
 
+std::string failure_text(const RewardVerdict& verdict, const RewardRequest& request, std::size_t index) {
+  return "response " + std::to_string(index) + ": " + (verdict.kind == VerdictKind::timeout ? "timeout: " : "") +
+         verdict.error + "; the prompt was `" + shown(request.prompt) + "`, the response `" + shown(request.response) +
+         "`";
+}
+
 std::vector<double> values_of(const Judgement& judgement, std::span<const RewardRequest> requests) {
   std::vector<double> values;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const RewardVerdict& verdict = judgement.verdicts[i];
-    if (!verdict.ok()) {
-      throw std::runtime_error("response " + std::to_string(i) + ": " +
-                               (verdict.kind == VerdictKind::timeout ? "timeout: " : "") + verdict.error +
-                               "; the prompt was `" + shown(requests[i].prompt) + "`, the response `" +
-                               shown(requests[i].response) + "`");
-    }
+    if (!verdict.ok()) throw std::runtime_error(failure_text(verdict, requests[i], i));
     values.push_back(verdict.value);
   }
   return values;

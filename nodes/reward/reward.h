@@ -84,6 +84,9 @@ RewardPlace reward_place(const std::filesystem::path& root, const std::filesyste
 // Throws std::runtime_error naming the declaration and what is wrong with it.
 std::unique_ptr<Reward> make_reward(const PlanReward& reward, const RewardPlace& place);
 
+// Why response `index` has no reward, of what prompt and response: one line.
+std::string failure_text(const RewardVerdict& verdict, const RewardRequest& request, std::size_t index);
+
 // The value of every verdict. Throws std::runtime_error for the first that has none, saying which, why, and of what
 // prompt and response.
 std::vector<double> values_of(const Judgement& judgement, std::span<const RewardRequest> requests);

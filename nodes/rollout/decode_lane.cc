@@ -18,8 +18,7 @@ void grow(std::vector<float>& buffer, std::int64_t size) {
 
 }  // namespace
 
-bool DecodeLane::run(const LaneInput& input, std::span<Response> responses,
-                     const std::function<void(std::int64_t)>& finished) {
+bool DecodeLane::run(const LaneInput& input, std::span<Response> responses, const Finished& finished) {
   const ModelConfig& config = input.model.config;
   const GenerationSettings& settings = input.settings;
   std::vector<std::int64_t> lengths;
@@ -42,14 +41,18 @@ bool DecodeLane::run(const LaneInput& input, std::span<Response> responses,
     if (settings.stop.stop_requested()) return false;
     if (length > 0) decode(input, length - 1);
     std::size_t kept = 0;
+    ended_.clear();
     for (std::size_t i = 0; i < live_.size(); ++i) {
       // Before the first token all samples of a prompt share its logits.
       const std::int64_t row = length == 0 ? live_[i].prompt : static_cast<std::int64_t>(i);
-      if (extend(input, i, logits_.data() + row * config.vocab_size, responses)) live_[kept++] = live_[i];
+      if (extend(input, i, logits_.data() + row * config.vocab_size, responses)) {
+        live_[kept++] = live_[i];
+      } else {
+        ended_.push_back(live_[i].slot);
+      }
     }
-    const auto ended = static_cast<std::int64_t>(live_.size() - kept);
     live_.resize(kept);
-    if (ended > 0) finished(ended);
+    if (!ended_.empty()) finished(ended_);
   }
   return true;
 }

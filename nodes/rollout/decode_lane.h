@@ -21,9 +21,10 @@ struct LaneInput {
 
 class DecodeLane {
  public:
-  // Fills `responses` (samples of prompt 0, then of prompt 1, …); `finished` hears of each step's finished responses.
-  // Returns false when stopped.
-  bool run(const LaneInput& input, std::span<Response> responses, const std::function<void(std::int64_t)>& finished);
+  // Fills `responses` (samples of prompt 0, then of prompt 1, …); `finished` hears after each step which of them ended
+  // in it. Returns false when stopped.
+  using Finished = std::function<void(std::span<const std::int64_t> slots)>;
+  bool run(const LaneInput& input, std::span<Response> responses, const Finished& finished);
 
  private:
   // A response still being generated.
@@ -45,6 +46,7 @@ class DecodeLane {
   Activations prefill_;
   PackedRows rows_;
   std::vector<Live> live_;
+  std::vector<std::int64_t> ended_;
   std::vector<std::int32_t> positions_;
   std::vector<float> hidden_, normed_, scales_, projections_, attended_, gate_up_, wide_, logits_, scores_;
 };

@@ -46,12 +46,20 @@ bool Generator::run(const TransformerView& model, std::span<const std::span<cons
   while (static_cast<std::int64_t>(lanes_.size()) < lanes) lanes_.push_back(std::make_unique<Lane>());
   responses.assign(static_cast<std::size_t>(count * settings.samples), {});
 
-  std::mutex mutex;  // guards `finished` and the calls of progress
+  std::mutex mutex;  // guards what is counted, and the calls of progress and prompt_finished
   std::int64_t finished = 0;
-  const std::function<void(std::int64_t)> count_finished = [&](std::int64_t more) {
+  std::vector<std::int64_t> unfinished(prompts.size(), settings.samples);
+  const auto count_finished = [&](std::int64_t first_prompt, std::span<const std::int64_t> slots) {
     const std::lock_guard lock(mutex);
-    finished += more;
+    finished += static_cast<std::int64_t>(slots.size());
     if (settings.progress) settings.progress(finished);
+    for (std::int64_t slot : slots) {
+      const std::int64_t prompt = first_prompt + slot / settings.samples;
+      if (--unfinished[static_cast<std::size_t>(prompt)] > 0 || !settings.prompt_finished) continue;
+      const auto samples = static_cast<std::size_t>(settings.samples);
+      settings.prompt_finished(prompt,
+                               std::span(responses).subspan(static_cast<std::size_t>(prompt) * samples, samples));
+    }
   };
   std::atomic<bool> stopped = false;
   run_lanes(lanes, settings.threads, [&](std::int64_t i) {
@@ -60,7 +68,10 @@ bool Generator::run(const TransformerView& model, std::span<const std::span<cons
     const LaneInput input{model, prompts.subspan(first, size), static_cast<std::int64_t>(first), settings};
     const auto samples = static_cast<std::size_t>(settings.samples);
     const std::span<Response> out(responses.data() + first * samples, size * samples);
-    if (stopped || !lanes_[static_cast<std::size_t>(i)]->run(input, out, count_finished)) stopped = true;
+    const DecodeLane::Finished told = [&](std::span<const std::int64_t> slots) {
+      count_finished(input.first_prompt, slots);
+    };
+    if (stopped || !lanes_[static_cast<std::size_t>(i)]->run(input, out, told)) stopped = true;
   });
   return !stopped;
 }

@@ -13,6 +13,8 @@
 
 namespace rlflow {
 
+struct Response;
+
 struct GenerationSettings {
   std::int64_t samples = 1;  // for each prompt
   std::int64_t max_new = 1;  // most tokens of a response, the end token included
@@ -23,6 +25,8 @@ struct GenerationSettings {
   std::int32_t threads = 1;
   std::stop_token stop;                                 // polled at each decode step
   std::function<void(std::int64_t finished)> progress;  // responses finished so far; one call at a time; may be empty
+  // All samples of a prompt are finished; one call at a time, beside `progress`; may be empty.
+  std::function<void(std::int64_t prompt, std::span<const Response> samples)> prompt_finished;
 };
 
 struct Response {

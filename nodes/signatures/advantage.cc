@@ -13,10 +13,12 @@ NodeSignature over_responses() {
   signature.arguments = {edge("r", Kind::reward, {"B", "T"}, "rewards; those of tokens are added up")};
   signature.outputs = {output("adv", Kind::adv, {"B"})};
   signature.settings = {
-      not_executable(word("estimator",
-                          {"grpo", "dr_grpo", "rloo", "opo", "gpg", "pass_at_k", "reinforce", "reinforce_pp_baseline"},
-                          "how a response is compared"),
-                     {"opo", "gpg", "pass_at_k", "reinforce", "reinforce_pp_baseline"}),
+      asking(not_executable(
+                 word("estimator",
+                      {"grpo", "dr_grpo", "rloo", "opo", "gpg", "pass_at_k", "reinforce", "reinforce_pp_baseline"},
+                      "how a response is compared"),
+                 {"opo", "gpg", "pass_at_k", "reinforce", "reinforce_pp_baseline"}),
+             WordDemand::Asks::groups, "r", {"grpo", "dr_grpo", "rloo", "opo", "pass_at_k", "reinforce_pp_baseline"}),
       only_with(with_default(real("eps", above(0), "added to the standard deviation"), 1e-6), "estimator", {"grpo"}),
       only_with(with_default(word("scale", {"group", "batch", "none"}, "whose standard deviation divides"), "group"),
                 "estimator", {"grpo"}),
@@ -50,8 +52,9 @@ NodeSignature with_values() {
 
 NodeSignature with_baseline() {
   NodeSignature signature = node("advantage/baseline", "reward to go less that of the greedy response of the prompt");
-  signature.arguments = {edge("r", Kind::reward, {"B", "T"}, "rewards of the sampled responses"),
-                         named(edge("baseline", Kind::reward, {"G"}, "rewards of one greedy response a prompt"))};
+  signature.arguments = {
+      edge("r", Kind::reward, {"B", "T"}, "rewards of the sampled responses"),
+      greedy(named(edge("baseline", Kind::reward, {"G"}, "rewards of one greedy response a prompt")))};
   signature.outputs = {output("adv", Kind::adv, {"B", "T"})};
   signature.settings = {word("estimator", {"remax"}, "how the baseline is used")};
   signature.runs = false;
@@ -64,7 +67,7 @@ NodeSignature of_several_rewards() {
                          variadic(edge("more", Kind::reward, {"B"}, "the other rewards"))};
   signature.outputs = {output("adv", Kind::adv, {"B"})};
   signature.settings = {
-      word("estimator", {"gdpo"}, "how rewards are joined"),
+      asking(word("estimator", {"gdpo"}, "how rewards are joined"), WordDemand::Asks::groups, "r", {"gdpo"}),
       optional(setting("weights", SettingType::real_list, {}, "one weight a reward; 1 each if absent")),
       with_default(real("eps", above(0), "added to the standard deviation"), 1e-6),
   };

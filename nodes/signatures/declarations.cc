@@ -51,10 +51,9 @@ std::vector<SettingSpec> common_settings() {
   return {
       outside_meaning(with_default(integer("retry", between(0, 100), "times that a failed task is run again"), 0)),
       outside_meaning(optional(setting("timeout", SettingType::duration, above(0), "longest time of a task"))),
-      not_executable(with_default(word("on_failure", {"pause", "drop_group", "fail"},
-                                       "when retries are used up: stop resumable, go on without the group, or fail"),
-                                  "pause"),
-                     {"drop_group"}),
+      with_default(word("on_failure", {"pause", "drop_group", "fail"},
+                        "when retries are used up: stop resumable, go on without the group (`score` alone), or fail"),
+                   "pause"),
       with_default(integer("from", at_least(1), "skipped before this step"), 1),
   };
 }

@@ -26,7 +26,7 @@ NodeSignature rollout() {
       not_executable(
           optional(setting("budget", SettingType::tokens, at_least(1), "KV tokens held at once on a device"))),
       not_executable(with_default(integer("shards", at_least(1), "parts of the batch that commit on their own"), 1)),
-      not_executable(
+      outside_meaning(
           with_default(word("emit", {"batch", "group"}, "what moves on at once when it is finished"), "batch")),
   };
   signature.needs_tokenizer = true;

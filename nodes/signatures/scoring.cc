@@ -12,6 +12,7 @@ NodeSignature score_function() {
   signature.outputs = {output("reward", Kind::reward, {"B"})};
   signature.settings = {judging_workers()};
   signature.needs_tokenizer = true;
+  signature.drops_groups = true;
   return signature;
 }
 

@@ -87,6 +87,12 @@ inline SettingSpec only_with(SettingSpec spec, std::string setting, std::vector<
   return spec;
 }
 
+// What these words ask of an input of the node.
+inline SettingSpec asking(SettingSpec spec, WordDemand::Asks asks, std::string input, std::vector<std::string> words) {
+  spec.demands.push_back({asks, std::move(input), std::move(words)});
+  return spec;
+}
+
 inline ArgumentSpec argument(std::string name, ArgumentRole role, std::string doc) {
   ArgumentSpec spec;
   spec.name = std::move(name);
@@ -111,6 +117,11 @@ inline ArgumentSpec optional(ArgumentSpec spec) {
 }
 inline ArgumentSpec variadic(ArgumentSpec spec) {
   spec.variadic = true;
+  return spec;
+}
+// Made from one greedy response a prompt.
+inline ArgumentSpec greedy(ArgumentSpec spec) {
+  spec.greedy = true;
   return spec;
 }
 // A model with one of these heads.

@@ -69,8 +69,10 @@ NodeSignature update_policy() {
   const std::vector<std::string> clipped = {"ppo", "gspo", "cispo", "gmpo", "dppo_tv", "dppo_kl", "clip_cov", "kl_cov"};
   signature.settings = joined(
       {
-          with_default(not_executable(word("loss", losses, "the policy loss"), {losses.begin() + 1, losses.end()}),
-                       "ppo"),
+          asking(
+              with_default(not_executable(word("loss", losses, "the policy loss"), {losses.begin() + 1, losses.end()}),
+                           "ppo"),
+              WordDemand::Asks::one_a_response, "adv", {"gspo", "gmpo"}),
           only_with(with_default(real("clip", above(0), "how far below 1 the ratio counts"), 0.2), "loss", clipped),
           only_with(optional(real("clip_high", above(0), "how far above 1 the ratio counts; clip if absent")), "loss",
                     clipped),
@@ -123,7 +125,9 @@ NodeSignature update_pairs() {
       optional(named(edge("ref", Kind::logp, {"P", "T"}, "log-probabilities of the reference (dpo)"))),
   };
   signature.settings = joined(
-      {not_executable(word("loss", {"dpo", "reward"}, "dpo for a policy, reward for a reward model"), {"reward"}),
+      {asking(
+           not_executable(word("loss", {"dpo", "reward"}, "dpo for a policy, reward for a reward model"), {"reward"}),
+           WordDemand::Asks::given, "ref", {"dpo"}),
        only_with(with_default(real("beta", above(0), "strength of the pull to the reference"), 0.1), "loss", {"dpo"})},
       cutting());
   return signature;

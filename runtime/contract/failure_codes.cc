@@ -9,6 +9,7 @@ constexpr FailureInfo kFailures[] = {
     {"R0001", "the run library cannot be opened",
      "The verbs that execute (run, resume, replay, export) open librlflow_run.so, which lies beside the program. Build "
      "it with `./dev build`; keep both files of one build together."},
+    {"R0003", "these options do not go together", "The message says which, and why."},
     {"R0101", "a task failed",
      "A node threw, its retries are used up, and its `on_failure` is `pause`. Everything committed is safe. Mend the "
      "cause that the message names, then `rlflow resume RUN`: the task runs again from the same inputs."},
@@ -22,12 +23,20 @@ constexpr FailureInfo kFailures[] = {
     {"R0104", "three updates in a row were skipped",
      "An optimizer step with a non-finite loss or gradient norm is skipped and counted. Three versions without one "
      "applied step mean that training has gone wrong: look at the learning rate and the rewards."},
+    {"R0105", "an update could not be done again",
+     "Recovery runs the recorded updates after a checkpoint again. One of them failed, though it came to its end when "
+     "it "
+     "was recorded: memory, a device or a library of this machine stands in its way. Mend the cause that the message "
+     "names, then `rlflow resume RUN`; the record is whole."},
     {"R0201", "another process holds this run",
      "One process at a time may write a run. The message names the one that does. Readers (`show`, `runs`) may look at "
      "any time."},
     {"R0202", "there is something at this place already", "A run makes its own folder. Choose another `--name`."},
     {"R0203", "there is no such run", "`rlflow runs` lists what there is; `--runs-dir` names another place."},
-    {"R0204", "the run was written by a newer program", "Use the program that wrote it, or a newer one."},
+    {"R0204", "the run was written by another version of the program",
+     "Of a newer one: use it, or one that is newer still. Of an older one: `rlflow resume RUN` brings the store up to "
+     "date, "
+     "after a backup beside it."},
     {"R0205", "the store is damaged",
      "A row, a page or the database itself is not what was written. Nothing is guessed or begun afresh. Keep the "
      "folder "
@@ -55,7 +64,24 @@ constexpr FailureInfo kFailures[] = {
     {"R0215", "this change would make it another run",
      "On resume only what does not change the meaning of a program may be overridden: stop, retries, timeouts, "
      "workers, "
-     "keep."},
+     "keep. For the rest `rlflow fork RUN -s …` makes a run of its own that begins where this one is."},
+    {"R0216", "what this needs was thrown away by `gc`",
+     "`gc RUN --before K` unlinks outputs and the inputs of updates that no resume needs. Their rows stay, so that the "
+     "message can name what is missing. Later steps can still be replayed."},
+    {"R0217", "a changed program of a run does not compile",
+     "What `-s` or `--with` gave makes the run's program wrong. The messages of the compiler follow; the run itself is "
+     "as it was."},
+    {"R0218", "this run cannot be forked so",
+     "A fork begins after a step that its parent has committed, and trains the same models. `rlflow show RUN` tells "
+     "how "
+     "far the parent is."},
+    {"R0219", "a version of a fork that only its parent can give",
+     "A fork may have another program than its parent, so it never redoes the parent's updates: of the versions before "
+     "its own first step it has those that this step reads. Ask the parent for the others; `rlflow show` names it."},
+    {"R0220", "this is no run but a bundle of one task",
+     "`rlflow export RUN --task ID` makes a folder that holds what it takes to run that task again, and nothing else: "
+     "it "
+     "can be shown, checked and replayed."},
     {"R0301", "the engine cannot run this plan", "The message names the node and what it asks for."},
     {"R0302", "a copy of the weights is not equal to its model",
      "Both ends of every sync are hashed. Nothing was generated with the wrong weights. Report this as a fault."},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,6 +24,8 @@ struct UpdateOutcome {
   std::int64_t planned = 0;
 };
 
+struct TaskResult;
+
 struct TaskInputs {
   // One per argument of the node's signature, in signature order; null where the argument is not an edge,
   // or an optional edge that is absent. A variadic argument is last and continues the vector.
@@ -32,6 +35,9 @@ struct TaskInputs {
   PayloadPtr carried;
   // The model or replica the node reads or updates; null for nodes without one.
   ModelInstance* model = nullptr;
+  // What this node gave beforehand for single prompt groups of this batch, by group number; null where it was not
+  // asked. Empty for a node that does not work by group. Shared: results stay what they were.
+  std::vector<std::shared_ptr<const TaskResult>> early;
 };
 
 struct TaskResult {
@@ -56,6 +62,8 @@ struct TaskContext {
   // Progress of a long task in its own unit (tokens, sequences); may be null.
   void (*progress)(void* self, std::int64_t done, std::int64_t total) = nullptr;
   void* progress_self = nullptr;
+  // Hands on the outputs for one prompt group before the batch is whole; may be empty. Any thread, one call at a time.
+  std::function<void(std::int32_t group, std::vector<PayloadPtr> outputs)> emit;
 };
 
 // Thrown by a node that saw its stop token.
@@ -77,6 +85,12 @@ class Node {
   // True: the node itself keeps to `retry` and `timeout`, sample by sample. The engine then sets no deadline for the
   // task and runs it once.
   virtual bool retries_by_sample() const { return false; }
+  // True: `run` calls context.emit for each prompt group as soon as it is complete.
+  virtual bool emits_groups() const { return false; }
+  // True: what it gives for a prompt group depends on the inputs of that group alone. `run` may then be called with the
+  // emitted payloads of one group while others are being made, and is called in the end for the whole batch, with these
+  // results in inputs.early; its outputs are the same bits with or without them.
+  virtual bool works_by_group() const { return false; }
 };
 
 }  // namespace rlflow

@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "runtime/contract/metric.h"
 #include "runtime/contract/model_instance.h"
 #include "runtime/contract/node.h"
 #include "runtime/contract/payload.h"
@@ -33,6 +35,14 @@ class NodeLibrary {
   // Parses an artifact's bytes; throws std::runtime_error naming what is wrong.
   virtual PayloadPtr read_payload(Kind kind, std::span<const std::byte> bytes) = 0;
   // A scalar made by the engine for `prev(…, init=…)`.
+  // Response `index` of what a node gave, or of the batch that it read, for a person to look at; nullopt where neither
+  // has responses. Throws std::runtime_error where there are fewer.
+  virtual std::optional<Sample> sample_at(const Plan& plan, NodeId node, const std::vector<PayloadPtr>& inputs,
+                                          const std::vector<PayloadPtr>& outputs, std::int64_t index) {
+    static_cast<void>(plan), static_cast<void>(node), static_cast<void>(inputs);
+    static_cast<void>(outputs), static_cast<void>(index);
+    return std::nullopt;
+  }
   virtual PayloadPtr make_scalar(double value) = 0;
   // Called on a group's own thread before its first task: OpenMP threads, device, deterministic mode.
   virtual void enter_group(const PlanGroup& group) = 0;

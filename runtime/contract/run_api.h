@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/contract/cluster.h"
@@ -83,12 +84,27 @@ enum class Verdict { identical, differs, cannot };
 
 struct ReplayRequest {
   std::filesystem::path run_dir;
-  std::string task;  // "traj:42", "traj:42:3"
+  std::string task = {};                            // "traj:42", "traj:42:3"
+  std::optional<std::pair<Step, Step>> steps = {};  // in its place: every finished task of these steps, both included
+  std::optional<std::int64_t> sample = {};          // of the task: this response is shown
+};
+struct ReplayedTask {
+  std::string task;
+  Verdict verdict = Verdict::cannot;
+  std::string detail;
 };
 struct ReplayReport {
-  Verdict verdict = Verdict::cannot;
-  std::string detail;               // first differing element, or why not
-  std::vector<std::string> redone;  // updates redone first, and outputs compared with their digests
+  Verdict verdict = Verdict::cannot;  // of a range of steps: differs if one differs, else cannot if one cannot
+  std::string detail;                 // first differing element, or why not
+  std::vector<std::string> redone;    // updates redone first, and outputs compared with their digests
+  std::vector<ReplayedTask> tasks;    // of a range of steps
+  std::optional<Sample> sample;
+};
+
+struct TaskExportRequest {
+  std::filesystem::path run_dir;
+  std::string task;
+  std::filesystem::path folder;  // must not exist, or be empty
 };
 
 struct ExportRequest {
@@ -96,6 +112,14 @@ struct ExportRequest {
   std::string model;
   std::optional<Version> version;  // the head if not set
   std::filesystem::path folder;    // must not exist, or be empty
+};
+
+struct ForkRequest {
+  std::filesystem::path parent_dir;
+  Step step = 0;                  // the last one that both share; committed by the parent
+  std::filesystem::path run_dir;  // must not exist
+  std::string name;
+  std::string command;  // as the user typed it, for the record
 };
 
 // Implemented in librlflow_run.so. `plan` for an existing run is the one compiled from the run's own copy
@@ -106,12 +130,16 @@ class RunApi {
   virtual Cluster cluster() = 0;
   virtual Outcome run(const Plan& plan, const RunRequest& request, RunObserver& observer) = 0;
   virtual Outcome replay(const Plan& plan, const ReplayRequest& request, ReplayReport& report) = 0;
+  // Makes a run that begins where `parent_plan`'s is after a step, under `plan`, and leaves it paused.
+  virtual Outcome fork(const Plan& parent_plan, const Plan& plan, const ForkRequest& request) = 0;
   virtual Outcome export_model(const Plan& plan, const ExportRequest& request) = 0;
+  // Writes a folder in which that task can be replayed, here or elsewhere.
+  virtual Outcome export_task(const Plan& plan, const TaskExportRequest& request) = 0;
   // Asks a run in progress to pause (commit, checkpoint, leave). Safe from any thread; from a signal handler too.
   virtual void request_pause() = 0;
 };
 
-inline constexpr int kRunApiVersion = 1;
+inline constexpr int kRunApiVersion = 2;
 inline constexpr const char* kRunApiSymbol = "rlflow_open_run_api";
 // extern "C" RunApi* rlflow_open_run_api(int version): one object a process; null on another version.
 using OpenRunApi = RunApi* (*)(int version);

@@ -36,6 +36,19 @@ enum class SettingType {
 
 struct SettingSpec;
 
+// What some words of a setting ask of an input of their node: an algorithm says it in its signature, so that the
+// compiler need not know the algorithm.
+struct WordDemand {
+  enum class Asks {
+    given,           // the input, optional to other words, is there (dpo: ref)
+    groups,          // several responses to a prompt are behind it (grpo: r)
+    one_a_response,  // it has no numbers a token (gspo: adv)
+  };
+  Asks asks = Asks::given;
+  std::string input;
+  std::vector<std::string> words;
+};
+
 // A function that may stand as a value: `adamw`, `cosine`, `truncate`. Arguments are settings given by
 // position (in this order) or by name.
 struct CallSpec {
@@ -60,6 +73,7 @@ struct SettingSpec {
   std::vector<std::string> not_executable;  // those of `words` and `calls` that `run` refuses
   std::string with_setting;                 // has an effect only where this setting of the same node …
   std::vector<std::string> with_words;      // … is one of these words
+  std::vector<WordDemand> demands;          // of some of its words
   std::string doc;                          // one line
 };
 
@@ -93,6 +107,7 @@ struct ArgumentSpec {
   bool optional = false;
   bool named_only = false;        // must be written name=…
   bool variadic = false;          // last; one or more
+  bool greedy = false;            // made from one greedy response a prompt: compared with, not learned from
   std::optional<double> lo, hi;   // constant
   std::optional<Value> fallback;  // constant: default
   std::string doc;
@@ -126,8 +141,9 @@ struct NodeSignature {
   NodeEffect effect = NodeEffect::none;
   bool only_in_every = false;  // evaluate, checkpoint
   bool needs_tokenizer = false;
-  bool runs = true;  // false: known to check and plan, not executable yet
-  std::string doc;   // one sentence
+  bool drops_groups = false;  // fails response by response, so that `on_failure = drop_group` can be executed
+  bool runs = true;           // false: known to check and plan, not executable yet
+  std::string doc;            // one sentence
 };
 
 struct SourceSignature {    // one built-in task generator, reader or reward

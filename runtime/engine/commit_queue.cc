@@ -71,6 +71,7 @@ void CommitQueue::run_batch(std::deque<Job> jobs) {
     failure_ = std::current_exception();
     queue_.clear();
   }
+  jobs.clear();  // what they hold in memory goes before those who wait for room are told
   on_commit_();
 }
 

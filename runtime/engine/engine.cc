@@ -9,9 +9,12 @@
 #include "runtime/engine/run_birth.h"
 #include "runtime/engine/run_loop.h"
 #include "runtime/engine/ticker.h"
+#include "runtime/store/bundle_rows.h"
+#include "runtime/store/collection.h"
 #include "runtime/store/failpoint.h"
 #include "runtime/store/fsck.h"
 #include "runtime/store/leftovers.h"
+#include "runtime/store/migration.h"
 #include "runtime/store/record_queries.h"
 #include "runtime/store/run_directory.h"
 #include "runtime/store/schema.h"
@@ -133,7 +136,7 @@ Outcome go(const Session& session, Executor& executor, ModelStates& models, Data
   Watchdog watchdog(session.clock, session.options.watchdog);
   Step committed = recovered.committed;
   RunLoop loop({plan, session.graph, seed, session.library, nodes, models, recorder, watchdog, session.clock,
-                session.events, session.pause, executor},
+                session.events, session.pause, executor, session.options.waiting_bytes},
                committed, std::move(recovered.values), std::move(recovered.stored));
   {
     Ticker ticker({watchdog, loop, recorder, executor, session.events, session.pause, session.clock,
@@ -166,13 +169,16 @@ Outcome resume(const Session& session) {
   RunLock lock(session.files, run_dir);
   Database database(run_dir / kDatabaseName, Database::Mode::write);
   make_log_durable(session);
+  migrate(session.files, database);
   check_schema(database);
   require_sound(database);
+  require_whole_run(database);
   RecordedRun run = recorded_run(database);
   if (auto refused = refuse_resume(session, run)) return *refused;
   session.library.prepare(session.plan, run_dir);
   ArtifactStore artifacts(session.files, run_dir);
-  RecordedParts parts{session.plan, session.graph, run.seed, database, artifacts, session.library};
+  RecordedParts parts{session.plan,    session.graph,           run.seed, database, artifacts,
+                      session.library, inherited_step(database)};
   require_unchanged_files(parts);
   for (const MissingFile& file : check_files(database, artifacts, false)) session.events.warn(file.problem);
   std::map<std::string, std::string> environment = session.library.environment();

@@ -22,7 +22,8 @@ struct EngineOptions {
   const Clock* clock = nullptr;  // the system's if null
   FileLayer* files = nullptr;    // the disk if null
   WatchdogLimits watchdog;
-  double pause_grace_ms = 8000;  // from a pause request until running tasks are asked to stop
+  std::uint64_t waiting_bytes = std::uint64_t{1} << 30;  // results not yet on disk, beyond which no task is started
+  double pause_grace_ms = 8000;                          // from a pause request until running tasks are asked to stop
   // A task ignored its stop request: ends the process, since a thread inside a library cannot be ended.
   std::function<void(ExitCode)> leave_process;
 };

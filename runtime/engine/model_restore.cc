@@ -39,14 +39,16 @@ std::string first_difference(const RecordedParts& parts, const std::string& mode
   return {};
 }
 
-TaskInputs recorded_inputs(const RecordedParts& parts, NodeId update, const Digest& batch) {
+TaskInputs recorded_inputs(const RecordedParts& parts, NodeId update, Version number, const Digest& batch) {
+  TaskName name{parts.plan.nodes[update.index()].name, number, 0};
   TaskInputs inputs;
   inputs.payloads.resize(parts.plan.nodes[update.index()].inputs.size());
   for (const Member& member : members_of(parts.database, batch)) {
     std::size_t port = 0;
     std::from_chars(member.name.data(), member.name.data() + member.name.size(), port);
     RLFLOW_CHECK(port < inputs.payloads.size(), "a batch has the ports of its update");
-    inputs.payloads[port] = read_recorded(parts, input_kind(parts.plan, update, port), member.part);
+    std::string what = "input " + member.name + " of `" + to_text(name) + "`";
+    inputs.payloads[port] = read_recorded(parts, input_kind(parts.plan, update, port), member.part, what);
   }
   return inputs;
 }
@@ -54,7 +56,7 @@ TaskInputs recorded_inputs(const RecordedParts& parts, NodeId update, const Dige
 void redo_update(const RecordedParts& parts, ModelId model, Node& node, ModelInstance& instance,
                  const VersionState& version, Version number) {
   NodeId update = parts.graph.update_of(model);
-  TaskInputs inputs = recorded_inputs(parts, update, *version.batch);
+  TaskInputs inputs = recorded_inputs(parts, update, number, *version.batch);
   inputs.model = &instance;
   TaskContext context;
   context.step = number;
@@ -64,8 +66,20 @@ void redo_update(const RecordedParts& parts, ModelId model, Node& node, ModelIns
   try {
     node.run(inputs, context);
   } catch (const std::exception& error) {
-    other_weights("redoing the update of step " + std::to_string(number) + " failed: " + error.what());
+    // It ran to its end once, from the same inputs: what failed is this machine, not the record.
+    throw StoreError(ExitCode::person_must_act, "R0105",
+                     "redoing the update of step " + std::to_string(number) + " failed: " + error.what(),
+                     "mend the cause, then resume the run again: nothing of it is lost");
   }
+}
+
+void require_checkpoint(const RecordedParts& parts, const std::string& model, const VersionState& version,
+                        Version number) {
+  if (version.checkpoint) return;
+  throw StoreError(ExitCode::could_not_answer, "R0219",
+                   "version " + std::to_string(number) + " of `" + model + "` was made by run `" +
+                       recorded_run(parts.database).parent + "`, which this one was forked from",
+                   "ask that run for it");
 }
 
 }  // namespace
@@ -77,14 +91,18 @@ void restore_model(const RecordedParts& parts, ModelId model, ModelInstance& ins
   for (Version number = from; number <= version; ++number) {
     auto recorded = find_version(parts.database, name, number);
     RLFLOW_CHECK(recorded, "versions are gapless");
-    if (number == from && from > 0) load_checkpoint(parts, name, instance, *recorded);
-    if (number > from && recorded->outcome != "held" && recorded->batch) {
+    bool inherited = number <= parts.inherited;
+    if (number > from && inherited) require_checkpoint(parts, name, *recorded, number);
+    if (number > 0 && (number == from || inherited)) load_checkpoint(parts, name, instance, *recorded);
+    if (number > from && !inherited && recorded->outcome != "held" && recorded->batch) {
       if (!node) node = parts.library.make_node(parts.plan, parts.graph.update_of(model));
       redo_update(parts, model, *node, instance, *recorded, number);
     }
     WeightsDigest weights = instance.weights_digest();
     if (weights != recorded->weights) {
-      std::string how = number > from ? "redone" : number == 0 ? "loaded" : "restored from its checkpoint";
+      std::string how = number > from && !inherited ? "redone"
+                        : number == 0               ? "loaded"
+                                                    : "restored from its checkpoint";
       other_weights("version " + std::to_string(number) + " of `" + name + "`, " + how +
                     ", has other weights than recorded" + first_difference(parts, name, instance, *recorded, number));
     }
@@ -92,7 +110,11 @@ void restore_model(const RecordedParts& parts, ModelId model, ModelInstance& ins
   }
 }
 
-PayloadPtr read_recorded(const RecordedParts& parts, Kind kind, const Digest& digest) {
+PayloadPtr read_recorded(const RecordedParts& parts, Kind kind, const Digest& digest, const std::string& what) {
+  if (collected(parts.database, digest)) {
+    throw StoreError(ExitCode::could_not_answer, "R0216", what + " was thrown away by `gc`",
+                     "ask for a later step, or restore the run from a copy made before");
+  }
   return parts.library.read_payload(kind, parts.artifacts.get(digest));
 }
 

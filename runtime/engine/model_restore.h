@@ -20,6 +20,9 @@ struct RecordedParts {
   Database& database;
   ArtifactStore& artifacts;
   NodeLibrary& library;
+  // Of a fork: versions up to this one were made by its parent, maybe under another program, so they are loaded from
+  // checkpoints and never redone.
+  Version inherited = -1;
 };
 
 // Called at the checkpoint and after each update that was done again.
@@ -28,12 +31,13 @@ using Reached = std::function<void(Version version, const WeightsDigest& weights
 // Brings `instance`, made by NodeLibrary::make_model just now, to `version`: checkpoint `from` (0: as made), then
 // updates from+1 … version from their stored inputs, without any rollout, comparing the weights digest at each.
 // Runs on the calling thread, which must be the group's. StoreError R0209 names the version, and the first tensor
-// that differs where a checkpoint of it exists; R0207 a damaged input.
+// that differs where a checkpoint of it exists; R0207 a damaged input; R0216 one that was collected; R0219 a
+// version that only a fork's parent can give.
 void restore_model(const RecordedParts& parts, ModelId model, ModelInstance& instance, Version from, Version version,
                    const Reached& reached);
 
-// Parses a recorded output of kind `kind`; its hash is checked.
-PayloadPtr read_recorded(const RecordedParts& parts, Kind kind, const Digest& digest);
+// Parses a recorded artifact of kind `kind`; its hash is checked. StoreError R0216 says that `what` was collected.
+PayloadPtr read_recorded(const RecordedParts& parts, Kind kind, const Digest& digest, const std::string& what);
 // The kind that input `port` of a node takes.
 Kind input_kind(const Plan& plan, NodeId node, std::size_t port);
 // Throws StoreError R0208 naming the first file that is not as it was when the run began.

@@ -23,6 +23,7 @@ RecordedSession::RecordedSession(const Plan& plan, const std::filesystem::path& 
       parts{plan, graph, 1, database, artifacts, library} {
   check_schema(database);
   parts.seed = recorded_run(database).seed;
+  parts.inherited = inherited_step(database);
 }
 
 std::unique_ptr<ModelInstance> recorded_model(RecordedSession& session, Executor& executor, ModelId model,

@@ -4,8 +4,9 @@
 #include <algorithm>
 
 #include "runtime/contract/check.h"
-#include "runtime/engine/run_birth.h"
+#include "runtime/engine/needed_versions.h"
 #include "runtime/engine/task_key.h"
+#include "runtime/store/collection.h"
 #include "runtime/store/failpoint.h"
 #include "runtime/store/record_queries.h"
 
@@ -72,7 +73,17 @@ void Recorder::flush_quietly() {
 }
 
 void Recorder::completed(CompletedTask task) {
-  queue_.post([this, task = std::move(task)] { record(task); });
+  // Counted for as long as the job holds the payloads.
+  struct Waiting {
+    Waiting(std::atomic<std::uint64_t>& sum, std::uint64_t size) : total(sum), bytes(size) { total += bytes; }
+    ~Waiting() { total -= bytes; }
+    std::atomic<std::uint64_t>& total;
+    const std::uint64_t bytes;
+  };
+  std::uint64_t bytes = 0;
+  for (const PayloadPtr& output : task.result.outputs) bytes += output->memory_bytes();
+  auto waiting = std::make_shared<Waiting>(waiting_bytes_, bytes);  // shared: a job can be copied
+  queue_.post([this, task = std::move(task), waiting = std::move(waiting)] { record(task); });
 }
 
 void Recorder::record(const CompletedTask& task) {
@@ -220,12 +231,9 @@ void Recorder::save(const CheckpointRequest& request) {
 }
 
 void Recorder::prune(std::int64_t keep) {
-  std::map<std::string, Version> needed;
   Step first_unfinished = committed_step(parts_.database) + 1;
-  for (ModelId model : parts_.graph.versioned_models()) {
-    needed[parts_.plan.models[model.index()].name] = parts_.graph.oldest_version_read(model, first_unfinished);
-  }
-  if (parts_.tasks.condemn_checkpoints(keep, needed).empty()) return;
+  Retention retention{keep, 0, needed_versions(parts_.plan, parts_.graph, first_unfinished)};
+  if (parts_.tasks.condemn_checkpoints(retention).empty()) return;
   failpoint("prune: rows condemned");
   // After the commit that condemned them; what came back to life by then is not condemned any more.
   queue_.after_commit([this] { finish_removals(parts_.database, parts_.tasks, parts_.artifacts); });

@@ -74,6 +74,8 @@ class Recorder {
   void flush_quietly();  // for a process that leaves in any case
   bool failed() const { return queue_.failed(); }
   Step durable_step() const { return durable_step_.load(); }
+  // Of results that wait in memory for their commit.
+  std::uint64_t waiting_bytes() const { return waiting_bytes_.load(); }
 
  private:
   TaskName name_of(TaskId task) const;
@@ -88,6 +90,7 @@ class Recorder {
 
   Parts parts_;
   std::atomic<Step> durable_step_;
+  std::atomic<std::uint64_t> waiting_bytes_ = 0;
   CommitQueue queue_;
 };
 

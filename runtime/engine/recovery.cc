@@ -1,9 +1,9 @@
 // Recovery of a run that was killed, paused or stopped.
 #include "runtime/engine/recovery.h"
 
-#include <algorithm>
-
 #include "runtime/contract/check.h"
+#include "runtime/engine/key_check.h"
+#include "runtime/engine/needed_versions.h"
 #include "runtime/engine/task_key.h"
 #include "runtime/store/record_queries.h"
 
@@ -22,23 +22,20 @@ ValueStore::Outputs read_outputs(const RecordedParts& parts, TaskId task, std::i
   ValueStore::Outputs outputs;
   const PlanNode& node = parts.plan.nodes[task.node.index()];
   for (const RecordedDigest& output : outputs_of(parts.database, row)) {
-    outputs.push_back(read_recorded(parts, node.outputs.at(outputs.size()).type.kind, output.digest));
+    std::string what =
+        "output " + std::to_string(outputs.size()) + " of `" + node.name + ":" + std::to_string(task.step) + "`";
+    outputs.push_back(read_recorded(parts, node.outputs.at(outputs.size()).type.kind, output.digest, what));
   }
   return outputs;
 }
 
 void require_key(const RecordedParts& parts, TaskId task, const TaskRow& row) {
   std::vector<Edge> edges = edges_of(parts.database, row.row);
-  std::map<std::int32_t, Digest> inits;
-  const PlanNode& node = parts.plan.nodes[task.node.index()];
-  for (std::size_t port = 0; port < node.inputs.size(); ++port) {
-    if (!node.inputs[port].node.valid() || !node.inputs[port].previous_step) continue;
-    auto number = static_cast<std::int32_t>(port);
-    if (std::any_of(edges.begin(), edges.end(), [&](const Edge& edge) { return edge.port == number; })) continue;
+  auto inits = inits_of(parts.plan, task, edges, [&parts](double init) {
     HashSink hash;
-    parts.library.make_scalar(node.inputs[port].init)->write(hash);
-    inits[number] = hash.finish();
-  }
+    parts.library.make_scalar(init)->write(hash);
+    return hash.finish();
+  });
   if (task_key(parts.database, parts.plan, parts.graph, parts.seed, task, edges, inits) == row.key) return;
   throw StoreError(ExitCode::no, "R0212",
                    "task `" + to_text(row.task) + "` was recorded under other settings than the program gives it now",
@@ -79,23 +76,6 @@ void read_last_values(const RecordedParts& parts, Recovered& recovered) {
   }
 }
 
-// Copies of versions that unfinished tasks read through a replica, and the head: the oldest of them.
-Version oldest_needed(const RecordedParts& parts, const Recovered& recovered, ModelId model, Version head) {
-  Version oldest = head;
-  for (std::size_t i = 0; i < parts.plan.nodes.size(); ++i) {
-    NodeId node(i);
-    if (parts.plan.nodes[i].model != model || !parts.graph.reads_copy(node)) continue;
-    for (Step step = recovered.committed + 1; step <= parts.plan.stop_after; ++step) {
-      Version version = parts.graph.version_read(node, step);
-      if (version >= oldest) break;
-      auto stored = recovered.stored.find({node, step});
-      bool answered = stored != recovered.stored.end() && stored->second.answered;
-      if (parts.graph.due(node, step) && !parts.graph.skipped(node, step) && !answered) oldest = version;
-    }
-  }
-  return oldest;
-}
-
 }  // namespace
 
 Recovered recover_tasks(const RecordedParts& parts, TaskStore& tasks, EventBus& events) {
@@ -126,7 +106,10 @@ void recover_models(const RecordedParts& parts, const Recovered& recovered, Mode
     ModelId model(i);
     const std::string& name = parts.plan.models[i].name;
     Version head = head_of(parts.database, name).value_or(0);
-    Version needed = oldest_needed(parts, recovered, model, head);
+    Version needed = oldest_to_restore(parts.plan, parts.graph, model, head, recovered.committed, [&](TaskId task) {
+      auto stored = recovered.stored.find(task);
+      return stored != recovered.stored.end() && stored->second.answered;
+    });
     Version from = newest_checkpoint(parts.database, name, needed);
     executor.run_on(parts.plan.models[i].group, [&] {
       restore_model(parts, model, models.live(model), from, head, [&](Version version, const WeightsDigest& weights) {

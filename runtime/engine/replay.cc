@@ -1,5 +1,6 @@
 // Replay of one task: stored inputs, the model brought back, run again, compared bit by bit.
 #include <algorithm>
+#include <map>
 
 #include "runtime/engine/engine.h"
 #include "runtime/engine/make_executor.h"
@@ -15,11 +16,19 @@ struct CannotReplay {
   std::string why;
 };
 
+// Models brought back already: a range of steps redoes no update twice.
+struct KeptModel {
+  Version version = 0;
+  std::unique_ptr<ModelInstance> instance;
+};
+using KeptModels = std::map<ModelId, KeptModel>;
+
 struct Replay {
   const Plan& plan;
   NodeLibrary& library;
   RecordedSession& session;
   Executor& executor;
+  KeptModels& kept;
   ReplayReport& report;
   TaskId id;
   TaskRow row;
@@ -58,19 +67,27 @@ TaskInputs read_inputs(const Replay& replay) {
     Kind kind = maker.outputs.at(static_cast<std::size_t>(edge.source_port)).type.kind;
     PayloadPtr& input =
         edge.port == kCarriedPort ? inputs.carried : inputs.payloads.at(static_cast<std::size_t>(edge.port));
-    input = read_recorded(parts, kind, digest);
+    input = read_recorded(parts, kind, digest,
+                          "output " + std::to_string(edge.source_port) + " of `" + to_text(edge.source) + "`");
   }
   return inputs;
 }
 
-// The model as the task found it; a replica's copy where it read one.
-std::unique_ptr<ModelInstance> bring_model(const Replay& replay) {
-  if (!replay.node().model.valid()) return nullptr;
+// The model as the task found it, in `kept`; a copy of it, in `copy`, where the task read one through a replica.
+ModelInstance* bring_model(const Replay& replay, std::unique_ptr<ModelInstance>& copy) {
+  ModelId model = replay.node().model;
+  if (!model.valid()) return nullptr;
   Version version = replay.session.graph.version_read(replay.id.node, replay.id.step);
-  auto model = recorded_model(replay.session, replay.executor, replay.node().model, version, replay.report.redone);
-  if (!replay.session.graph.reads_copy(replay.id.node)) return model;
+  KeptModel& kept = replay.kept[model];
+  if (!kept.instance || kept.version != version) {
+    kept.instance.reset();
+    kept.instance = recorded_model(replay.session, replay.executor, model, version, replay.report.redone);
+    kept.version = version;
+  }
+  if (!replay.session.graph.reads_copy(replay.id.node)) return kept.instance.get();
   const PlanReplica& replica = replay.plan.replicas[replay.node().replica.index()];
-  return model->copy_for_replica(dtype_name(replica.dtype));
+  copy = kept.instance->copy_for_replica(dtype_name(replica.dtype));
+  return copy.get();
 }
 
 TaskResult run_again(const Replay& replay, const TaskInputs& inputs) {
@@ -114,8 +131,11 @@ bool compare_outputs(const Replay& replay, const TaskResult& result) {
     std::string label = "output " + std::to_string(port) + (name.empty() ? "" : " `" + name + "`");
     replay.report.redone.push_back("compared: " + label + " " + hex(digest));
     if (digest == recorded[port].digest) continue;
-    replay.report.detail =
-        label + " differs at " + first_differing_byte(replay.session.artifacts.get(recorded[port].digest), now.bytes);
+    replay.report.detail = label + " differs";
+    if (!collected(replay.session.database, recorded[port].digest)) {
+      replay.report.detail +=
+          " at " + first_differing_byte(replay.session.artifacts.get(recorded[port].digest), now.bytes);
+    }
     return false;
   }
   return true;
@@ -140,31 +160,85 @@ bool compare_version(const Replay& replay, const ModelInstance& model) {
   return true;
 }
 
-Verdict answer(const Replay& replay) {
-  require_unchanged_files(replay.session.parts);
+Verdict answer(const Replay& replay, const std::optional<std::int64_t>& sample) {
   TaskInputs inputs = read_inputs(replay);
-  std::unique_ptr<ModelInstance> model = bring_model(replay);
-  inputs.model = model.get();
+  std::unique_ptr<ModelInstance> copy;
+  inputs.model = bring_model(replay, copy);
+  bool update = replay.session.graph.is_update(replay.id.node);
+  // While an update runs its model is of no version.
+  KeptModel updated;
+  if (update) {
+    updated = std::move(replay.kept[replay.node().model]);
+    replay.kept.erase(replay.node().model);
+  }
   TaskResult result = run_again(replay, inputs);
-  bool same = compare_outputs(replay, result);
-  if (same && replay.session.graph.is_update(replay.id.node)) same = compare_version(replay, *model);
-  return same ? Verdict::identical : Verdict::differs;
+  if (sample) {
+    replay.report.sample =
+        replay.library.sample_at(replay.plan, replay.id.node, inputs.payloads, result.outputs, *sample);
+    if (!replay.report.sample) throw CannotReplay{"the task has no responses, so no sample can be shown"};
+  }
+  if (!compare_outputs(replay, result)) return Verdict::differs;
+  if (!update) return Verdict::identical;
+  if (!compare_version(replay, *updated.instance)) return Verdict::differs;
+  updated.version = replay.id.step;
+  replay.kept[replay.node().model] = std::move(updated);
+  return Verdict::identical;
 }
 
-Outcome replay_named(const Plan& plan, const TaskName& task, RecordedSession& session, NodeLibrary& library,
-                     ReplayReport& report, const EngineOptions& options) {
+struct Replaying {
+  const Plan& plan;
+  NodeLibrary& library;
+  RecordedSession& session;
+  Executor& executor;
+  KeptModels kept = {};
+};
+
+void replay_named(Replaying& at, const TaskName& task, const std::optional<std::int64_t>& sample,
+                  ReplayReport& report) {
   try {
-    TaskId id = find_node(plan, task);
-    if (session.graph.is_checkpoint(id.node))
+    TaskId id = find_node(at.plan, task);
+    if (at.session.graph.is_checkpoint(id.node)) {
       throw CannotReplay{"a checkpoint computes nothing that could be compared"};
-    TaskRow row = find_finished(session.database, task);
-    std::unique_ptr<Executor> executor = make_executor(plan, library, options);
-    report.verdict = answer({plan, library, session, *executor, report, id, row});
+    }
+    TaskRow row = find_finished(at.session.database, task);
+    if (task.step <= at.session.parts.inherited) {
+      throw CannotReplay{"`" + to_text(task) + "` was made by run `" + recorded_run(at.session.database).parent +
+                         "`, which this one was forked from: replay it there"};
+    }
+    require_unchanged_files(at.session.parts);
+    report.verdict = answer({at.plan, at.library, at.session, at.executor, at.kept, report, id, row}, sample);
   } catch (const CannotReplay& cannot) {
     report.detail = cannot.why;
   } catch (const std::exception& error) {  // an input that is gone, a node that failed this time
     report.detail = error.what();
   }
+}
+
+// What a range answers is what its worst task does.
+void replay_steps(Replaying& at, Step first, Step last, ReplayReport& report) {
+  report.verdict = Verdict::identical;
+  for (const TaskRow& row : tasks_after(at.session.database, first - 1)) {
+    if (row.task.step > last) break;
+    bool checkpoint = row.state == "done" && at.session.graph.is_checkpoint(find_node(at.plan, row.task).node);
+    if (row.state != "done" || checkpoint) continue;
+    ReplayReport one;
+    replay_named(at, row.task, {}, one);
+    for (const std::string& line : one.redone) {
+      if (line.starts_with("redone: ")) report.redone.push_back(line);
+    }
+    report.tasks.push_back({to_text(row.task), one.verdict, one.detail});
+    bool worse =
+        one.verdict == Verdict::differs || (one.verdict == Verdict::cannot && report.verdict == Verdict::identical);
+    if (!worse || report.verdict == Verdict::differs) continue;
+    report.verdict = one.verdict;
+    report.detail = "`" + to_text(row.task) + "`: " + one.detail;
+  }
+  if (!report.tasks.empty()) return;
+  report.verdict = Verdict::cannot;
+  report.detail = "no finished task is recorded in steps " + std::to_string(first) + " to " + std::to_string(last);
+}
+
+Outcome outcome_of(const ReplayReport& report) {
   switch (report.verdict) {
     case Verdict::identical: return {};
     case Verdict::differs: return {ExitCode::no, "R0401", report.detail, "compare the environments of the two", {}};
@@ -179,14 +253,21 @@ Outcome replay_task(const Plan& plan, const ReplayRequest& request, NodeLibrary&
                     const EngineOptions& options) {
   report = {};
   auto task = task_name_from_text(request.task);
-  if (!task) {
+  if (!task && !request.steps) {
     report.detail = "`" + request.task + "` is no task";
     return {ExitCode::could_not_answer, "R0402", report.detail, "write node:step, as `traj:42`", {}};
   }
   PosixFiles disk;
   return caught([&] {
     RecordedSession session(plan, request.run_dir, library, options.files ? *options.files : disk);
-    return replay_named(plan, *task, session, library, report, options);
+    std::unique_ptr<Executor> executor = make_executor(plan, library, options);
+    Replaying at{plan, library, session, *executor};
+    if (request.steps) {
+      replay_steps(at, request.steps->first, request.steps->second, report);
+    } else {
+      replay_named(at, *task, request.sample, report);
+    }
+    return outcome_of(report);
   });
 }
 

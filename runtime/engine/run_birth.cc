@@ -70,16 +70,4 @@ void create_run(FileLayer& files, const Plan& plan, const RunRequest& request, N
   }
 }
 
-void finish_removals(Database& database, TaskStore& tasks, ArtifactStore& artifacts) {
-  std::vector<Digest> condemned = tasks.condemned();
-  failpoint("prune: condemned");
-  for (const Digest& digest : condemned) artifacts.remove(digest);
-  failpoint("prune: unlinked");
-  Transaction transaction(database);
-  tasks.require_epoch();
-  for (const Digest& digest : condemned) tasks.mark_gone(digest);
-  transaction.commit();
-  failpoint("prune: gone");
-}
-
 }  // namespace rlflow

@@ -1,4 +1,4 @@
-// How does a run come into being, and what of the last process is cleared away when it goes on?
+// How does a run come into being?
 #pragma once
 
 #include "runtime/contract/node_library.h"
@@ -11,8 +11,5 @@ namespace rlflow {
 // Makes the run directory with its database, program and version 0 of every model: all of it, or nothing.
 void create_run(FileLayer& files, const Plan& plan, const RunRequest& request, NodeLibrary& library,
                 const ModelStates& models, std::int64_t now_ms);
-
-// Unlinks what was condemned before the last process ended.
-void finish_removals(Database& database, TaskStore& tasks, ArtifactStore& artifacts);
 
 }  // namespace rlflow

@@ -8,6 +8,7 @@ namespace rlflow {
 RunLoop::RunLoop(const Parts& parts, Step committed, ValueStore values, std::map<TaskId, StoredTask> stored)
     : parts_(parts),
       schedule_(parts.plan, parts.graph, committed),
+      stream_(parts.plan, parts.graph, parts.nodes),
       values_(std::move(values)),
       stored_(std::move(stored)),
       step_ended_ms_(parts.clock.now_ms()) {
@@ -15,7 +16,8 @@ RunLoop::RunLoop(const Parts& parts, Step committed, ValueStore values, std::map
 }
 
 std::vector<Launch> RunLoop::next(std::optional<TaskId> ended) {
-  if (ended) handle_end(*ended);
+  stream_.take_emissions();
+  if (ended) ended->group == kWholeBatch ? handle_end(*ended) : handle_early_end(*ended);
   take_saved_checkpoints();
   if (explain_.exchange(false)) explain();
   std::vector<Launch> launches;
@@ -24,7 +26,14 @@ std::vector<Launch> RunLoop::next(std::optional<TaskId> ended) {
     finish_steps();
     if (leaving()) break;
     admit_steps();
+    if (!has_room()) return launches;
     for (TaskId task : schedule_.take_ready()) moved = start(task, launches) || moved;
+  }
+  if (leaving()) {
+    drop_held();
+  } else {
+    start_held(launches);
+    start_early(launches);
   }
   return launches;
 }
@@ -32,7 +41,13 @@ std::vector<Launch> RunLoop::next(std::optional<TaskId> ended) {
 bool RunLoop::finished() const {
   // A checkpoint that the broken writer holds will never be told as saved.
   std::size_t lost = parts_.recorder.failed() ? checkpoints_being_saved_ : 0;
-  return schedule_.running() == lost && (leaving() || schedule_.all_finished());
+  return schedule_.running() == lost && stream_.running() == 0 && (leaving() || schedule_.all_finished());
+}
+
+// Back-pressure: results wait in memory for the disk. Each commit wakes the executor, so this is asked again.
+bool RunLoop::has_room() {
+  waits_for_room_ = parts_.recorder.waiting_bytes() > parts_.waiting_bytes;
+  return !waits_for_room_;
 }
 
 void RunLoop::admit_steps() {
@@ -74,7 +89,11 @@ bool RunLoop::start(TaskId task, std::vector<Launch>& launches) {
     std::lock_guard lock(mutex_);
     launched_[task] = std::move(launched);
   }
-  launches.push_back({task, plan_node(task).group});
+  if (stream_.begin_whole(task)) {
+    launch(task, launches);
+  } else {
+    held_.push_back(task);
+  }
   return false;
 }
 
@@ -90,6 +109,11 @@ void RunLoop::resolve_inputs(TaskId task, Launched& launched) {
       parts_.graph.is_update(task.node) ? task.step : parts_.graph.version_read(task.node, task.step);
   auto stored = stored_.find(task);
   if (stored != stored_.end()) launched.context.attempt = stored->second.attempts + 1;
+  if (!stream_.emits(task.node)) return;
+  launched.context.emit = [this, task, &launched](std::int32_t group, std::vector<PayloadPtr> outputs) {
+    stream_.emitted(task, launched.attempt, group, std::move(outputs));
+    parts_.executor.wake();
+  };
 }
 
 void RunLoop::resolve_input(TaskId task, std::size_t port, Launched& launched) {
@@ -151,14 +175,17 @@ void RunLoop::take_saved_checkpoints() {
   }
 }
 
+std::unique_ptr<RunLoop::Launched> RunLoop::take_launched(TaskId task) {
+  std::lock_guard lock(mutex_);
+  auto found = launched_.find(task);
+  std::unique_ptr<Launched> launched = std::move(found->second);
+  launched_.erase(found);
+  return launched;
+}
+
 void RunLoop::handle_end(TaskId task) {
-  std::unique_ptr<Launched> launched;
-  {
-    std::lock_guard lock(mutex_);
-    auto found = launched_.find(task);
-    launched = std::move(found->second);
-    launched_.erase(found);
-  }
+  std::unique_ptr<Launched> launched = take_launched(task);
+  stream_.end_whole(task);
   if (launched->broken || launched->report.failure) {
     schedule_.give_up(task);
     return handle_failure(task, *launched);
@@ -213,12 +240,19 @@ void RunLoop::finish_steps() {
     parts_.recorder.step_finished(step, now - step_ended_ms_);
     step_ended_ms_ = now;
     values_.forget_through(step, parts_.graph);
+    stream_.forget_through(step);
     parts_.models.forget_copies_before(step + 1);
   }
 }
 
 void RunLoop::explain() {
-  for (const std::string& line : schedule_.waiting()) parts_.events.warn("no progress: " + line);
+  for (const std::string& line : parts_.watchdog.running()) parts_.events.warn(line);
+  for (TaskId task : held_) parts_.events.warn(to_text(name_of(task)) + " waits for its own early work");
+  if (waits_for_room_) {
+    parts_.events.warn("no task is started: results of " + std::to_string(parts_.recorder.waiting_bytes()) +
+                       " bytes wait for the disk");
+  }
+  for (const std::string& line : schedule_.waiting()) parts_.events.warn(line);
 }
 
 }  // namespace rlflow

@@ -13,6 +13,7 @@
 #include "runtime/contract/node_library.h"
 #include "runtime/engine/event_bus.h"
 #include "runtime/engine/executor.h"
+#include "runtime/engine/group_stream.h"
 #include "runtime/engine/model_states.h"
 #include "runtime/engine/pause_flag.h"
 #include "runtime/engine/recorder.h"
@@ -44,6 +45,7 @@ class RunLoop final : public TaskSource, public AttemptListener {
     EventBus& events;
     const PauseFlag& pause;
     Executor& executor;
+    std::uint64_t waiting_bytes;  // of results not yet on disk, from which on no task is started
   };
   // `values` holds what earlier steps left for later ones; `stored` what uncommitted steps finished already.
   RunLoop(const Parts& parts, Step committed, ValueStore values, std::map<TaskId, StoredTask> stored);
@@ -54,7 +56,7 @@ class RunLoop final : public TaskSource, public AttemptListener {
 
   void on_start(const TaskName& task, std::int32_t attempt) override;
   void on_progress(const TaskName& task, std::int64_t done, std::int64_t total) override;
-  void on_failure(const TaskName& task, const AttemptEnd& end, bool again) override;
+  void on_failure(const TaskName& task, const AttemptEnd& end, std::optional<double> again_in_ms) override;
 
   // After the run: why it ended early; nullopt if it went to its last step or was asked to pause.
   const std::optional<Outcome>& failure() const { return failure_; }
@@ -67,6 +69,7 @@ class RunLoop final : public TaskSource, public AttemptListener {
     TaskInputs inputs;
     CompletedTask completed;
     TaskContext context;
+    std::atomic<std::int32_t> attempt = 1;  // that runs now
     TaskReport report;
     std::optional<std::string> broken;  // the copies of a new version could not be made
   };
@@ -74,11 +77,18 @@ class RunLoop final : public TaskSource, public AttemptListener {
   void admit_steps();
   void answer(TaskId task, StoredTask stored);
   bool start(TaskId task, std::vector<Launch>& launches);  // true: it ended at once
+  void launch(TaskId task, std::vector<Launch>& launches);
+  void start_held(std::vector<Launch>& launches);
+  void start_early(std::vector<Launch>& launches);
+  void drop_held();
+  bool has_room();
   void resolve_inputs(TaskId task, Launched& launched);
   void resolve_input(TaskId task, std::size_t port, Launched& launched);
   void resolve_carried(TaskId task, Launched& launched);
   void start_checkpoint(TaskId task);
+  std::unique_ptr<Launched> take_launched(TaskId task);
   void handle_end(TaskId task);
+  void handle_early_end(TaskId task);
   void handle_result(TaskId task, Launched& launched);
   void handle_failure(TaskId task, const Launched& launched);
   void watch_skips(TaskId task, const UpdateOutcome& update);
@@ -95,6 +105,9 @@ class RunLoop final : public TaskSource, public AttemptListener {
 
   Parts parts_;
   Schedule schedule_;
+  GroupStream stream_;
+  std::vector<TaskId> held_;  // started, but early work of their nodes is still running
+  bool waits_for_room_ = false;
   ValueStore values_;
   std::map<TaskId, StoredTask> stored_;
   std::map<std::string, NodeId> node_ids_;

@@ -1,6 +1,7 @@
 // The parallel part of a run: the body of a task, what becomes of failures, what is told meanwhile.
 #include "runtime/contract/check.h"
 #include "runtime/engine/run_loop.h"
+#include "runtime/engine/seconds_text.h"
 
 namespace rlflow {
 
@@ -9,6 +10,12 @@ void RunLoop::execute(TaskId task) {
   {
     std::lock_guard lock(mutex_);
     launched = launched_.at(task).get();
+  }
+  if (task.group != kWholeBatch) {
+    launched->report = run_early(
+        {name_of(task), plan_node(task), *parts_.nodes[task.node.index()], launched->inputs, launched->context},
+        task.group, parts_.watchdog);
+    return;
   }
   if (parts_.graph.skipped(task.node, task.step)) return hold_version(task, *launched);
   if (parts_.graph.is_update(task.node)) parts_.models.begin_update(plan_node(task).model);
@@ -79,6 +86,12 @@ RunEvent RunLoop::event_of(RunEvent::Type type, const TaskName& task) const {
 }
 
 void RunLoop::on_start(const TaskName& task, std::int32_t attempt) {
+  const TaskId id{node_ids_.at(task.node), task.step};
+  {
+    std::lock_guard lock(mutex_);
+    launched_.at(id)->attempt = attempt;
+  }
+  if (stream_.emits(id.node)) stream_.attempt_began(id, attempt);
   parts_.recorder.attempt_started(task, attempt);
   RunEvent event = event_of(RunEvent::Type::task_started, task);
   event.attempt = attempt;
@@ -92,12 +105,13 @@ void RunLoop::on_progress(const TaskName& task, std::int64_t done, std::int64_t 
   parts_.events.emit(event);
 }
 
-void RunLoop::on_failure(const TaskName& task, const AttemptEnd& end, bool again) {
+void RunLoop::on_failure(const TaskName& task, const AttemptEnd& end, std::optional<double> again_in_ms) {
   parts_.recorder.attempt_ended(task, end);
   RunEvent event = event_of(RunEvent::Type::task_failed, task);
   event.attempt = end.attempt;
   event.milliseconds = end.milliseconds;
-  event.text = end.detail + (again ? " (trying again)" : "");
+  event.text = end.detail;
+  if (again_in_ms) event.text += " (trying again in " + seconds_text(*again_in_ms) + ")";
   parts_.events.emit(event);
 }
 

@@ -136,7 +136,8 @@ std::string Schedule::name(const TaskId& task) const {
 std::vector<std::string> Schedule::waiting() const {
   std::vector<std::string> lines;
   for (const auto& [id, task] : tasks_) {
-    if (task.state == State::running) lines.push_back(name(id) + " is running");
+    if (task.state == State::running && graph_.is_checkpoint(id.node))
+      lines.push_back(name(id) + " waits for the disk");
     if (task.state == State::ready) lines.push_back(name(id) + " waits for its group");
     if (task.state != State::waiting) continue;
     std::string line = name(id) + " waits for";

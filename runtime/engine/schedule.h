@@ -37,7 +37,8 @@ class Schedule {
   bool all_finished() const;                // up to the last step
   Step next_step() const { return next_; }  // the next to be admitted
   std::vector<TaskId> unfinished() const;
-  // One line for each task that waits: "update:3 waits for evaluate:2". For a person whose run stands still.
+  // One line for each task that waits: "update:3 waits for evaluate:2". For a person whose run stands still; who
+  // runs, and for how long, the watchdog knows.
   std::vector<std::string> waiting() const;
 
  private:

@@ -11,10 +11,14 @@
 
 namespace rlflow {
 
-// A task in memory; its slot is 0, since batches are not sharded yet.
+inline constexpr std::int32_t kWholeBatch = -1;
+
+// A task in memory; its slot is 0, since batches are not sharded yet. With a group it is the early work on that prompt
+// group alone, which is of no record: the whole task takes its result over.
 struct TaskId {
   NodeId node;
   Step step = 0;
+  std::int32_t group = kWholeBatch;
   friend auto operator<=>(const TaskId&, const TaskId&) = default;
 };
 

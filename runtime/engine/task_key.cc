@@ -57,6 +57,7 @@ Digest task_key(Database& database, const Plan& plan, const StepGraph& graph, st
   hasher.field("rlflow.key/1").field(node.name).field(node.signature).field(std::int64_t{node.op_version});
   hasher.field(to_text(node.constants)).field(to_text(deciding(node.settings, node.free_settings)));
   hasher.field(task.step).field(std::int64_t{0}).field(static_cast<std::int64_t>(seed));
+  if (node.on_failure == OnFailure::drop_group) hasher.field("drop_group");  // may leave a part of the result out
   add_declarations(hasher, plan, node);
   add_model(hasher, database, plan, graph, task);
   std::map<std::int32_t, Digest> inputs = inits;

@@ -1,6 +1,8 @@
 // Attempts of one task: the only place that catches what a node throws.
 #include "runtime/engine/task_runner.h"
 
+#include <algorithm>
+#include <cmath>
 #include <new>
 
 #include "runtime/contract/check.h"
@@ -63,7 +65,22 @@ bool may_try_again(const RunnableTask& task, FailureKind kind) {
   return kind == FailureKind::failed || kind == FailureKind::timeout;
 }
 
+std::int64_t deadline_ms(const RunnableTask& task) { return task.node.retries_by_sample() ? 0 : task.plan.timeout_ms; }
+
+// False: asked to leave meanwhile.
+bool back_off(const RunnableTask& task, double milliseconds, Watchdog& watchdog, const Clock& clock) {
+  std::stop_source stop;
+  Watchdog::Ticket ticket = watchdog.begin(to_text(task.name) + " before another try", 0, stop);
+  bool waited = clock.wait(milliseconds, stop.get_token());
+  watchdog.end(ticket);
+  return waited;
+}
+
 }  // namespace
+
+double backoff_ms(std::int32_t failures) {
+  return std::min(100.0 * std::ldexp(1.0, std::min(failures - 1, 20)), 30'000.0);
+}
 
 TaskReport run_task(const RunnableTask& task, Watchdog& watchdog, const Clock& clock, AttemptListener& listener) {
   ProgressTarget progress{task.name, watchdog, listener};
@@ -77,8 +94,7 @@ TaskReport run_task(const RunnableTask& task, Watchdog& watchdog, const Clock& c
     context.stop = stop.get_token();
     listener.on_start(task.name, context.attempt);
     double began = clock.now_ms();
-    std::int64_t deadline_ms = task.node.retries_by_sample() ? 0 : task.plan.timeout_ms;
-    Watchdog::Ticket ticket = watchdog.begin(to_text(task.name), deadline_ms, stop);
+    Watchdog::Ticket ticket = watchdog.begin(to_text(task.name), deadline_ms(task), stop);
     TaskResult result;
     report.failure = try_once(task, context, result);
     bool late = watchdog.end(ticket);
@@ -90,13 +106,32 @@ TaskReport run_task(const RunnableTask& task, Watchdog& watchdog, const Clock& c
     if (report.failure->kind == FailureKind::stopped && late) {
       report.failure = {FailureKind::timeout, "no result within " + std::to_string(task.plan.timeout_ms) + " ms"};
     }
-    bool again = may_try_again(task, report.failure->kind) && failures++ < task.plan.retry;
+    std::optional<double> again_in_ms;
+    if (may_try_again(task, report.failure->kind) && failures < task.plan.retry) again_in_ms = backoff_ms(++failures);
     listener.on_failure(
         task.name, {context.attempt, ended_text(report.failure->kind), report.milliseconds, report.failure->message},
-        again);
-    if (!again) return report;
+        again_in_ms);
+    if (!again_in_ms) return report;
+    if (!back_off(task, *again_in_ms, watchdog, clock)) {
+      report.failure->kind = FailureKind::stopped;
+      return report;
+    }
     ++context.attempt;
   }
+}
+
+TaskReport run_early(const RunnableTask& task, std::int32_t group, Watchdog& watchdog) {
+  TaskReport report;
+  std::stop_source stop;
+  TaskContext context = task.context;
+  context.stop = stop.get_token();
+  Watchdog::Ticket ticket =
+      watchdog.begin(to_text(task.name) + " group " + std::to_string(group), deadline_ms(task), stop);
+  TaskResult result;
+  report.failure = try_once(task, context, result);
+  watchdog.end(ticket);
+  if (!report.failure) report.result = std::move(result);
+  return report;
 }
 
 }  // namespace rlflow

@@ -37,7 +37,8 @@ class AttemptListener {
   virtual ~AttemptListener() = default;
   virtual void on_start(const TaskName& task, std::int32_t attempt) = 0;
   virtual void on_progress(const TaskName& task, std::int64_t done, std::int64_t total) = 0;
-  virtual void on_failure(const TaskName& task, const AttemptEnd& end, bool again) = 0;
+  // `again_in_ms`: it will be tried again after that time; nullopt: no more.
+  virtual void on_failure(const TaskName& task, const AttemptEnd& end, std::optional<double> again_in_ms) = 0;
 };
 
 struct RunnableTask {
@@ -48,8 +49,15 @@ struct RunnableTask {
   TaskContext context;  // attempt: the first to be made; stop and progress are filled in here
 };
 
+// The wait before another attempt: 100 ms after the first failure, twice that after each further one, at most 30 s.
+// No chance in it: one machine runs the task, and equal runs make equal records.
+double backoff_ms(std::int32_t failures);
+
 // Runs the node until it succeeds or may not be tried again: `retry` more times after a crash or a timeout, never
 // for an update (the model may be half written), never after a NumericsError.
 TaskReport run_task(const RunnableTask& task, Watchdog& watchdog, const Clock& clock, AttemptListener& listener);
+
+// Runs the node once for one prompt group, without a record.
+TaskReport run_early(const RunnableTask& task, std::int32_t group, Watchdog& watchdog);
 
 }  // namespace rlflow

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "runtime/engine/seconds_text.h"
+
 namespace rlflow {
 
 Ticker::Ticker(const Parts& parts) : parts_(parts), thread_([this] { loop(); }) {}
@@ -40,8 +42,10 @@ void Ticker::tick() {
     parts_.events.warn(line);
     parts_.recorder.event("warning", {}, line);
   }
-  bool explain = findings.silent || !findings.passed.empty();
-  if (explain) {
+  if (findings.silent_ms) {
+    parts_.events.warn("no task has moved for " + seconds_text(*findings.silent_ms));
+  }
+  if (findings.silent_ms || !findings.passed.empty()) {
     parts_.loop.explain_soon();
     parts_.executor.wake();
   }

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "runtime/engine/seconds_text.h"
+
 namespace rlflow {
 
 Watchdog::Ticket Watchdog::begin(const std::string& task, std::int64_t timeout_ms, std::stop_source stop) {
@@ -59,9 +61,19 @@ Watchdog::Findings Watchdog::check() {
   }
   if (!silence_told_ && now - progress_ms_ >= limits_.silence_ms) {
     silence_told_ = true;
-    findings.silent = true;
+    findings.silent_ms = now - progress_ms_;
   }
   return findings;
+}
+
+std::vector<std::string> Watchdog::running() {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> lines;
+  double now = clock_.now_ms();
+  for (const auto& [ticket, task] : tasks_) {
+    lines.push_back(task.task + " has run for " + seconds_text(now - task.began_ms));
+  }
+  return lines;
 }
 
 }  // namespace rlflow

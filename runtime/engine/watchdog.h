@@ -34,9 +34,11 @@ class Watchdog {
   struct Findings {
     std::vector<std::string> passed;   // deadlines that passed since the last check, one line each
     std::optional<std::string> stuck;  // a task that did not stop within the grace
-    bool silent = false;               // no progress for long; told once until something moves
+    std::optional<double> silent_ms;   // no progress for that long; told once until something moves
   };
   Findings check();
+  // One line for each task that runs: "traj:3 has run for 130 s".
+  std::vector<std::string> running();
 
  private:
   struct Watched {

@@ -80,6 +80,19 @@ void ArtifactStore::publish(const std::filesystem::path& temporary, const Artifa
   failpoint("artifact: durable");
 }
 
+void ArtifactStore::share(const ArtifactStore& from, const Digest& digest) {
+  std::filesystem::path target = path(digest);
+  files_.make_folder(target.parent_path());
+  if (files_.link(from.path(digest), target)) return;
+  std::vector<std::byte> bytes = from.get(digest);
+  put("copy", [&](ByteSink& sink) { sink.write(bytes); });
+}
+
+void ArtifactStore::sync_shared() {
+  for (const auto& folder : files_.list(run_dir_ / "artifacts")) files_.sync_folder(folder);
+  files_.sync_folder(run_dir_ / "artifacts");
+}
+
 std::optional<std::uint64_t> ArtifactStore::size(const Digest& digest) const { return files_.size(path(digest)); }
 
 std::vector<std::filesystem::path> ArtifactStore::all_files() const {

@@ -33,6 +33,10 @@ class ArtifactStore {
 
   Artifact put(const std::string& kind, const std::function<void(ByteSink&)>& write);
   Artifact put(const Payload& payload);
+  // The same artifact under this run's name, by a hard link where the file system has them: files never change, and an
+  // unlink takes one name alone. Else a copy, its hash verified. Durable after `sync_shared`.
+  void share(const ArtifactStore& from, const Digest& digest);
+  void sync_shared();
   // The bytes, their hash verified: a missing, truncated or changed file is refused by path.
   std::vector<std::byte> get(const Digest& digest) const;
   void remove(const Digest& digest);

@@ -1,6 +1,7 @@
-// Which checkpoints may go, and the first half of letting them go.
+// Which checkpoints may go, and the first stage of letting them go.
 #include <set>
 
+#include "runtime/store/record_queries.h"
 #include "runtime/store/schema.h"
 #include "runtime/store/task_store.h"
 
@@ -16,18 +17,26 @@ std::vector<Digest> checkpoints_newest_first(Database& database) {
   return manifests;
 }
 
-std::set<Digest> kept_checkpoints(Database& database, const std::vector<Digest>& newest_first, std::int64_t keep,
-                                  const std::map<std::string, Version>& needed) {
+std::set<Digest> kept_checkpoints(Database& database, const std::vector<Digest>& newest_first,
+                                  const Retention& retention) {
   std::set<Digest> kept;
   for (const Digest& manifest : newest_first) {
-    if (static_cast<std::int64_t>(kept.size()) < keep) kept.insert(manifest);
+    if (static_cast<std::int64_t>(kept.size()) < retention.keep) kept.insert(manifest);
   }
-  for (const auto& [model, version] : needed) {
-    Statement newest = database.query(
-        "SELECT ckpt FROM versions WHERE model=?1 AND version<=?2 AND ckpt IS NOT NULL ORDER BY version DESC LIMIT 1",
-        model, version);
-    if (newest.step()) kept.insert(newest.digest_at(0));
+  if (retention.every > 0) {
+    Statement divided =
+        database.query("SELECT ckpt FROM versions WHERE ckpt IS NOT NULL AND version%?1=0", retention.every);
+    while (divided.step()) kept.insert(divided.digest_at(0));
   }
+  for (const auto& [model, version] : retention.needed) {
+    auto newest = find_version(database, model, newest_checkpoint(database, model, version));
+    if (newest && newest->checkpoint) kept.insert(*newest->checkpoint);
+  }
+  // Of a fork, those that it began with: what its parent made is never redone, so they are to it what version 0 is.
+  Statement origins = database.prepare(
+      "SELECT ckpt FROM versions AS v,run WHERE ckpt IS NOT NULL AND version<=parent_step AND NOT EXISTS(SELECT 1 FROM "
+      "versions AS w WHERE w.model=v.model AND w.version>v.version AND w.version<=parent_step AND w.ckpt IS NULL)");
+  while (origins.step()) kept.insert(origins.digest_at(0));
   return kept;
 }
 
@@ -43,9 +52,9 @@ void condemn(Database& database, const Digest& digest) {
 
 }  // namespace
 
-std::vector<Digest> TaskStore::condemn_checkpoints(std::int64_t keep, const std::map<std::string, Version>& needed) {
+std::vector<Digest> TaskStore::condemn_checkpoints(const Retention& retention) {
   std::vector<Digest> all = checkpoints_newest_first(database_);
-  std::set<Digest> kept = kept_checkpoints(database_, all, keep, needed);
+  std::set<Digest> kept = kept_checkpoints(database_, all, retention);
   for (const Digest& manifest : all) {
     if (kept.contains(manifest)) continue;
     std::vector<ModelRead> held_by;

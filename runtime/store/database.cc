@@ -292,6 +292,11 @@ void Database::commit() {
   failpoint("transaction: committed");
 }
 
+void Database::copy_into(const std::filesystem::path& file) {
+  query("VACUUM INTO ?1", file.string()).run();
+  failpoint("copy: written");
+}
+
 void Database::checkpoint_passive() {
   failpoint("checkpoint: passive");
   execute("PRAGMA wal_checkpoint(PASSIVE)");
@@ -315,6 +320,15 @@ Transaction::~Transaction() {
 void Transaction::commit() {
   database_.commit();
   open_ = false;
+}
+
+Snapshot::Snapshot(Database& database) : database_(database) { database_.execute("BEGIN"); }
+Snapshot::~Snapshot() {
+  try {
+    database_.execute("ROLLBACK");
+  } catch (const StoreError&) {
+    return;  // the error that SQLite ended it for was reported
+  }
 }
 
 }  // namespace rlflow

@@ -96,6 +96,9 @@ class Database {
   void checkpoint_passive();   // moves finished pages of the log into the file, without waiting
   void checkpoint_truncate();  // all of them, and empties the log
 
+  // Writes all of it, as one moment has it, as a new file: synced, but not yet its folder's entry. A reader may.
+  void copy_into(const std::filesystem::path& file);
+
   const std::filesystem::path& file() const { return file_; }
 
  private:
@@ -116,6 +119,19 @@ class Transaction {
  private:
   Database& database_;
   bool open_ = true;
+};
+
+// One state of the database for every read while it lives, whatever another process commits meanwhile. Keep it short:
+// the log of a live run cannot be emptied past it.
+class Snapshot {
+ public:
+  explicit Snapshot(Database& database);
+  ~Snapshot();
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+ private:
+  Database& database_;
 };
 
 }  // namespace rlflow

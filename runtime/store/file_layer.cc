@@ -59,6 +59,12 @@ void PosixFiles::rename(const Path& from, const Path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) fail("rename", from, " to `" + to.string() + "`");
 }
 
+bool PosixFiles::link(const Path& from, const Path& to) {
+  if (::link(from.c_str(), to.c_str()) == 0) return true;
+  if (errno == EXDEV || errno == EPERM || errno == EMLINK || errno == EOPNOTSUPP) return false;
+  fail("link", from, " to `" + to.string() + "`");
+}
+
 void PosixFiles::make_folder(const Path& folder) {
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) fail("make folder", folder);
 }

@@ -35,6 +35,8 @@ class FileLayer {
   virtual ~FileLayer() = default;
   virtual std::unique_ptr<OutputFile> create(const Path& file) = 0;  // must not exist; mode 0600
   virtual void rename(const Path& from, const Path& to) = 0;
+  // Another name for the same bytes; false where the two places cannot share them (other file systems, say).
+  virtual bool link(const Path& from, const Path& to) = 0;
   virtual void make_folder(const Path& folder) = 0;  // mode 0700; one that is there is fine
   virtual void sync_folder(const Path& folder) = 0;
   virtual void remove(const Path& file) = 0;           // an absent one is fine
@@ -50,6 +52,7 @@ class PosixFiles final : public FileLayer {
  public:
   std::unique_ptr<OutputFile> create(const Path& file) override;
   void rename(const Path& from, const Path& to) override;
+  bool link(const Path& from, const Path& to) override;
   void make_folder(const Path& folder) override;
   void sync_folder(const Path& folder) override;
   void remove(const Path& file) override;

@@ -28,11 +28,14 @@ std::vector<MissingFile> check_files(Database& database, const ArtifactStore& ar
 struct FsckReport {
   std::vector<std::string> problems;             // damage, one line each
   std::vector<std::filesystem::path> leftovers;  // of a killed process: harmless, `resume` removes them
+  std::vector<std::filesystem::path> strays;     // files that no run makes: harmless, nobody removes them
+  std::int64_t holder_pid = 0;                   // a process works on the run: its files in flight are no leftovers
   std::int64_t artifacts = 0;                    // live ones that were looked at
   std::uint64_t bytes = 0;                       // theirs, as recorded
 };
-// Everything about the run in that folder, reading only and taking no lock. `deep` reads each artifact and compares the
-// copy of the program. StoreError where the database cannot be opened at all.
+// Everything about the run in that folder but its keys, reading only and taking no lock, also while it runs: rows are
+// read in one snapshot. `deep` reads each artifact and compares the copy of the program. StoreError R0203 or R0204; a
+// database that cannot be read is a problem like the others.
 FsckReport fsck(FileLayer& files, const std::filesystem::path& run_dir, bool deep);
 
 }  // namespace rlflow

@@ -64,8 +64,9 @@ RecordedMetric metric_at(const Statement& row) {
 }
 
 RecordedRun recorded_run(Database& database) {
-  Statement row =
-      database.prepare("SELECT name,flow,command,state,reason,epoch,seed,meaning,root,total,created_ms FROM run");
+  Statement row = database.prepare(
+      "SELECT name,flow,command,state,reason,epoch,seed,meaning,root,total,created_ms,parent,parent_step "
+      "FROM run");
   if (!row.step()) {
     throw StoreError(ExitCode::store_damaged, "R0205", "`" + database.file().string() + "` records no run",
                      "the process died while it began; start the run again under another name");
@@ -82,10 +83,14 @@ RecordedRun recorded_run(Database& database) {
   run.root = row.text_at(8);
   run.total = row.int_at(9);
   run.created_ms = row.int_at(10);
+  run.parent = row.text_at(11);
+  run.parent_step = row.int_at(12);
   run.committed = std::max<Step>(0, committed_step(database));
   read_program(database, run);
   return run;
 }
+
+Step inherited_step(Database& database) { return database.number("SELECT coalesce(parent_step,-1) FROM run"); }
 
 Step committed_step(Database& database) { return database.number("SELECT coalesce(max(step),-1) FROM steps"); }
 
@@ -117,6 +122,10 @@ std::vector<RecordedDigest> outputs_of(Database& database, std::int64_t task) {
       task);
   while (rows.step()) outputs.push_back({rows.digest_at(0), rows.text_at(1)});
   return outputs;
+}
+
+bool collected(Database& database, const Digest& digest) {
+  return database.query("SELECT 1 FROM artifacts WHERE digest=?1 AND state!='live'", digest).step();
 }
 
 std::vector<Edge> edges_of(Database& database, std::int64_t task) {

@@ -35,12 +35,14 @@ struct VersionState {
 
 RecordedMetric metric_at(const Statement& row);  // step,node,name,value,nonfinite,model,version
 RecordedRun recorded_run(Database& database);    // state as recorded; holder_pid is not known here
+Step inherited_step(Database& database);         // of a fork: its last step that its parent made; -1 in no fork
 Step committed_step(Database& database);         // -1 before step 0
 std::optional<TaskRow> find_task(Database& database, const TaskName& task);
 std::vector<TaskRow> tasks_after(Database& database, Step step);  // of later steps, by step and row
 // The newest done task of a node at or before a step: what `prev` and a carried input read.
 std::optional<TaskRow> newest_done(Database& database, const std::string& node, Step step);
 std::vector<RecordedDigest> outputs_of(Database& database, std::int64_t task);  // by port
+bool collected(Database& database, const Digest& digest);  // condemned or gone: nobody may rely on its file
 std::vector<Edge> edges_of(Database& database, std::int64_t task);
 std::optional<ModelRead> read_of(Database& database, std::int64_t task);
 std::map<std::string, std::string> decisions_of(Database& database, std::int64_t task);

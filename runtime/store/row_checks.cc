@@ -45,9 +45,13 @@ void check_steps(Database& database, Problems& problems) {
               "SELECT node,step,slot FROM tasks AS t WHERE (state='done')!=((SELECT count(*) FROM outputs "
               "WHERE task=t.id)=ports AND key IS NOT NULL)",
               "is done without its outputs", problems);
+  // A bundle has the outputs that its task reads. `gc --before` may throw outputs away, but none of an unfinished step
+  // and no node's last value.
   check_tasks(database,
               "SELECT node,step,slot FROM tasks AS t WHERE EXISTS(SELECT 1 FROM outputs AS o JOIN artifacts AS a "
-              "ON a.digest=o.digest WHERE task=t.id AND a.state!='live')",
+              "ON a.digest=o.digest WHERE task=t.id AND a.state!='live') AND step>=(SELECT max(step) FROM tasks AS l "
+              "WHERE l.node=t.node AND l.state='done' AND (l.step<=(SELECT max(step) FROM steps) OR l.step=t.step)) "
+              "AND NOT EXISTS(SELECT 1 FROM events WHERE kind='bundle')",
               "has an output that was thrown away", problems);
   check_tasks(database,
               "SELECT node,step,slot FROM tasks WHERE step IN(SELECT step FROM steps) "

@@ -4,9 +4,11 @@
 #include <algorithm>
 
 #include "runtime/store/artifact_store.h"
+#include "runtime/store/bundle_rows.h"
 #include "runtime/store/record_queries.h"
 #include "runtime/store/run_directory.h"
 #include "runtime/store/schema.h"
+#include "runtime/store/task_history.h"
 
 namespace rlflow {
 namespace {
@@ -66,6 +68,10 @@ RecordedRun RunReader::run() const {
   // The holder is asked for first: a run that ends in between then shows its final state, not "interrupted".
   std::int64_t holder = run_holder(connection_->folder);
   RecordedRun run = recorded_run(connection_->database);
+  if (auto task = bundled_task(connection_->database)) {
+    run.bundle = to_text(*task);
+    run.root = (std::filesystem::absolute(connection_->folder) / run.root).lexically_normal().string();
+  }
   if (run.state == RunState::running) {
     run.holder_pid = holder;
     if (holder == 0) run.state = RunState::interrupted;
@@ -103,6 +109,14 @@ std::vector<RecordedTask> RunReader::tasks(Step step) const {
     tasks.push_back(std::move(task));
   }
   return tasks;
+}
+
+std::optional<TaskHistory> RunReader::history(const std::string& node, Step step, std::int32_t slot) const {
+  for (RecordedTask& task : tasks(step)) {
+    if (task.node != node || task.slot != slot) continue;
+    return history_of(connection_->database, std::move(task));
+  }
+  return std::nullopt;
 }
 
 std::vector<RecordedVersion> RunReader::versions(const std::string& model) const {

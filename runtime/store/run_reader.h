@@ -53,6 +53,9 @@ struct RecordedRun {
   std::vector<PlanSource> sources;
   std::string root;
   std::vector<std::string> overrides;
+  std::string bundle;                              // the task whose bundle this is, "traj:42"; empty for a run
+  std::string parent;                              // of a fork: the run it came from
+  Step parent_step = 0;                            // and its last step that both share
   Digest meaning;                                  // semantic hash of the plan it ran with
   std::map<std::string, std::string> environment;  // of the newest epoch
 };
@@ -75,6 +78,34 @@ struct RecordedTask {
   std::string error;        // of the last failure
   std::optional<Digest> key;
   std::vector<RecordedOutput> outputs;
+};
+
+struct RecordedAttempt {
+  std::int32_t number = 1;
+  std::int64_t epoch = 1;
+  std::string ended;  // done, failed, timeout, stopped, lost; empty while it runs
+  double milliseconds = 0;
+  std::string detail;
+};
+
+struct RecordedInput {
+  std::int32_t port = 0;  // -1: the carried input
+  std::string source;     // "batch:42"
+  std::int32_t source_port = 0;
+  std::string kind;
+  Digest digest;
+  bool collected = false;  // thrown away by `gc`
+};
+
+// What led to a task, and what came of it.
+struct TaskHistory {
+  RecordedTask task;
+  std::vector<RecordedAttempt> attempts;
+  std::vector<RecordedInput> inputs;  // by port; inputs that `prev(…, init=…)` made are not among them
+  std::string model;                  // which it read, and at which version; empty if none
+  Version version = 0;
+  std::map<std::string, std::string> decisions;
+  std::vector<std::string> read_by;  // "r:42"
 };
 
 struct RecordedVersion {
@@ -118,7 +149,8 @@ class RunReader {
   RunReader& operator=(const RunReader&) = delete;
 
   RecordedRun run() const;
-  std::vector<RecordedTask> tasks(Step step) const;                       // in the order they were admitted
+  std::vector<RecordedTask> tasks(Step step) const;  // in the order they were admitted
+  std::optional<TaskHistory> history(const std::string& node, Step step, std::int32_t slot) const;
   std::vector<RecordedVersion> versions(const std::string& model) const;  // all models if empty; by model, version
   std::vector<RecordedMetric> metrics(const std::string& node = {}, const std::string& name = {}) const;  // by step
   std::vector<RecordedEvent> events() const;  // oldest first

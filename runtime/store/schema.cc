@@ -155,6 +155,12 @@ void check_schema(Database& database) {
                          std::to_string(kSchemaVersion),
                      "use the program that made the run, or a newer one");
   }
+  if (version >= 1 && version < kSchemaVersion) {
+    throw StoreError(ExitCode::store_damaged, "R0204",
+                     file + " has schema version " + std::to_string(version) + ", older than this program's " +
+                         std::to_string(kSchemaVersion),
+                     "`rlflow resume RUN` brings it up to date, after a backup");
+  }
   if (version != kSchemaVersion) {
     throw StoreError(ExitCode::store_damaged, "R0205",
                      file + " has schema version " + std::to_string(version) + ", which never existed",

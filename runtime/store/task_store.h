@@ -106,6 +106,14 @@ struct Checkpointed {
   Digest state;  // ModelInstance::state_digest
 };
 
+// Which checkpoints stay. Version 0 lies in its source files and always stays.
+struct Retention {
+  std::int64_t keep = 1;   // the newest ones
+  std::int64_t every = 0;  // besides those of versions that it divides; 0: none
+  // Besides for each model the newest one at or below this: the oldest version that an unfinished step reads.
+  std::map<std::string, Version> needed;
+};
+
 // Writes for one epoch of one run; used by one thread at a time. A second commit of a version, an output that is
 // not live, a task without its outputs are refused by the schema (ConstraintError).
 class TaskStore {
@@ -140,9 +148,12 @@ class TaskStore {
   void add_event(const std::string& kind, const std::optional<TaskName>& task, const std::string& text,
                  std::int64_t mono_ms, std::int64_t wall_ms);
 
-  // The first of two transactions: checkpoints beyond the newest `keep` lose their rows, and what only they use is
-  // condemned. Kept too: the newest one at or below `needed` of each model. Then unlink, then `mark_gone`.
-  std::vector<Digest> condemn_checkpoints(std::int64_t keep, const std::map<std::string, Version>& needed);
+  // Checkpoints that `retention` does not keep lose their rows, and what only they use is condemned. Then unlink, then
+  // `mark_gone`. Returns all that is condemned.
+  std::vector<Digest> condemn_checkpoints(const Retention& retention);
+  // Condemns outputs of tasks before `before` and inputs of updates before it that no recovery needs; `needed` as in
+  // Retention. The rows stay: who asks for what was collected is told so.
+  void condemn_outputs(Step before, const std::map<std::string, Version>& needed);
   std::vector<Digest> condemned();
   void mark_gone(const Digest& digest);
 

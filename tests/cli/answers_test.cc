@@ -39,7 +39,7 @@ TEST_F(Answers, GraphDrawsAWrongProgramAndExitsOne) {
   ProcessResult result = run({"graph", "wrong.rlflow"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("error[E0301]"), std::string::npos) << result.err;
-  for (const char* name : {"<b>traj</b>", "<b>adv</b>", "<b>step</b>"}) {
+  for (const char* name : {"<b>traj</b>", "<b>✗ adv</b>", "<b>step</b>"}) {
     EXPECT_NE(result.out.find(name), std::string::npos) << name << " is not drawn";
   }
 }

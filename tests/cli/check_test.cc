@@ -18,19 +18,19 @@ class Check : public ::testing::Test {
   ScratchFolder folder_{"check"};
 };
 
-TEST_F(Check, ARightProgramIsSaidToBeAndExitsZero) {
+TEST_F(Check, ARightProgramIsMetWithSilence) {
   write("p.rlflow", kTinyProgram);
   ProcessResult result = check({"p.rlflow"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  // batch, traj, r, adv, step; `refl` is removed by `when`.
-  EXPECT_TRUE(result.out.starts_with("p.rlflow: ok, flow `grpo` of 5 nodes")) << result.out;
+  EXPECT_EQ(result.out, "");
 }
 
-TEST_F(Check, QuietPrintsNothingForARightProgram) {
+TEST_F(Check, VerboseSaysWhatWasFoundRight) {
   write("p.rlflow", kTinyProgram);
-  ProcessResult result = check({"-q", "p.rlflow"});
+  ProcessResult result = check({"-v", "p.rlflow"});
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_EQ(result.out, "");
+  // batch, traj, r, adv, step; `refl` is removed by `when`.
+  EXPECT_TRUE(result.out.starts_with("p.rlflow: ok, flow `grpo` of 5 nodes")) << result.out;
 }
 
 TEST_F(Check, JsonHasTheDocumentedFields) {

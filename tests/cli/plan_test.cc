@@ -44,6 +44,19 @@ TEST_F(PlanVerb, JsonHasBatchesBytesMemoryAndTime) {
   EXPECT_GT(object.at("estimate").at("seconds_a_step").get<double>(), 0);
 }
 
+TEST_F(PlanVerb, AnUnreadNodeHasAPrice) {
+  std::string text = kTinyProgram;
+  text.replace(text.find(" when kl > 0"), 12, "");
+  text.replace(text.find(", ref=refl) { kl = kl }"), 23, ")");
+  write_file(folder_.path() + "/unread.rlflow", text);
+  ProcessResult result = run({"plan", "--machine", "m.json", "unread.rlflow"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("warning[W0701]: nothing reads `refl`"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("B = prompts 4 x n 2 = 8 sequences through `ref`"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("= note: on this machine about "), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find(" a step, an estimate"), std::string::npos) << result.err;
+}
+
 TEST_F(PlanVerb, PlanAndCheckRefuseWhatDoesNotFit) {
   for (const char* verb : {"plan", "check"}) {
     ProcessResult result = run({verb, "--machine", "small.json", "p.rlflow"});

@@ -29,6 +29,36 @@ TEST(RunVerb, AWrongProgramMakesNoRun) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/runs"));
 }
 
+// A model of 3.5 x 10^13 parameters, half a petabyte to train, fits no machine, so the test needs none in particular.
+// It is refused before its weights are drawn.
+TEST(RunVerb, AModelLargerThanAnyMachineIsRefused) {
+  ScratchFolder folder("run-too-large");
+  std::filesystem::create_directories(folder.path() + "/models/huge");
+  std::filesystem::copy_file(RLFLOW_SOURCE_DIR "/models/tiny/tokenizer.json",
+                             folder.path() + "/models/huge/tokenizer.json");
+  write_file(folder.path() + "/models/huge/config.json",
+             R"({"model_type": "llama", "vocab_size": 20, "hidden_size": 65536, "intermediate_size": 262144,
+                 "num_hidden_layers": 512, "num_attention_heads": 512, "num_key_value_heads": 512, "head_dim": 128,
+                 "max_position_embeddings": 64, "tie_word_embeddings": true, "hidden_act": "silu", "rms_norm_eps": 1e-05,
+                 "rope_theta": 10000.0, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0})");
+  write_file(folder.path() + "/p.rlflow", R"(rlflow 1
+group here = cpu { threads = 1 }
+model policy = init("models/huge", seed=1) on here { trainable, optim = adamw(lr=1e-4) }
+data sums = builtin("addition") { digits = 2..3 }
+flow sft {
+  batch = take_examples(sums, 4)
+  step = update(policy, batch) { loss = sft }
+  stop after 1
+}
+)");
+  ProcessResult result = rlflow({"run", "p.rlflow", "--runs-dir", "runs"}, folder.path());
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_NE(result.err.find("error[E0513]: the host needs "), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find(" TiB too much"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("weights "), std::string::npos) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/runs"));
+}
+
 TEST(RunVerb, AnUnreadableProgramExitsTwo) {
   ScratchFolder folder("run-absent");
   EXPECT_EQ(rlflow({"run", "absent.rlflow"}, folder.path()).exit_code, 2);

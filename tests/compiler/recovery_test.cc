@@ -52,6 +52,22 @@ TEST(Recovery, FiveMistakesGiveFiveErrors) {
   EXPECT_EQ(errors_of(mixed, known).size(), 5u) << ::testing::PrintToString(errors_of(mixed, known));
 }
 
+// Names that could not be read are no two of one name.
+TEST(Recovery, TwoMissingNamesAreNoDuplicate) {
+  const Catalog known = catalog();
+  const std::string text = spoilt(program(), {{"reward exact", "reward 1exact"}, {"flow grpo {", "flow {"}});
+  EXPECT_EQ(errors_of(text, known), (std::vector<std::string>{"line 12 E0101", "line 14 E0101"}));
+}
+
+// What a definition with a taken name should have been called is not told at each use; another misspelling is.
+TEST(Recovery, ATakenNameIsToldOnce) {
+  const Catalog known = catalog();
+  EXPECT_EQ(errors_of(spoilt(program(), {{"data test ", "data train"}}), known).size(), 1u);
+  EXPECT_EQ(errors_of(spoilt(program(), {{"  adv   : adv[B]", "  r     : adv[B]"}}), known).size(), 1u);
+  EXPECT_EQ(errors_of(spoilt(program(), {{"data test ", "data train"}, {"take(train", "take(trian"}}), known).size(),
+            2u);
+}
+
 TEST(Recovery, NothingFollowsFromANameThatIsBroken) {
   const Catalog known = catalog();
   // Each of these names is used on three lines or more.

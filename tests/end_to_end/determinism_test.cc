@@ -30,6 +30,28 @@ TEST(Determinism, AnotherSeedIsAnotherHistory) {
   EXPECT_NE(one[1], two[1]);
 }
 
+// Groups that are scored while others are generated: the same keys, outputs and weights.
+TEST(Determinism, StreamedGroupsGiveTheBitsOfTheWhole) {
+  ScratchFolder runs("streamed");
+  for (const std::string program : {"pipelines/tiny_grpo.rlflow", "pipelines/tiny_exec_reward.rlflow"}) {
+    for (const std::string emit : {"batch", "group"}) {
+      std::vector<std::string> arguments = small_grpo(runs.path(), emit, 6, {"-s", "traj.emit=" + emit});
+      arguments[1] = program;
+      ASSERT_EQ(rlflow(arguments).exit_code, 0) << program;
+    }
+    const std::string batch = runs.path() + "/batch", group = runs.path() + "/group";
+    auto weights = weights_by_version(batch, "policy");
+    ASSERT_EQ(weights.size(), 7u);
+    EXPECT_EQ(weights, weights_by_version(group, "policy"));
+    EXPECT_EQ(outputs_by_task(batch), outputs_by_task(group));
+    const std::string keys = "SELECT node, step, hex(key) FROM tasks ORDER BY step, node";
+    EXPECT_EQ(query(batch, keys), query(group, keys));
+    EXPECT_EQ(query(batch, "SELECT node, step, name, value FROM metrics ORDER BY 1, 2, 3"),
+              query(group, "SELECT node, step, name, value FROM metrics ORDER BY 1, 2, 3"));
+    ASSERT_EQ(run_process({"rm", "-rf", batch, group}).exit_code, 0);
+  }
+}
+
 // A replica on a group of its own is a copy of the weights, brought to each version: the results are those of one
 // group.
 TEST(Determinism, TwoGroupsGiveTheBitsOfOne) {

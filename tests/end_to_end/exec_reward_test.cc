@@ -106,6 +106,40 @@ TEST_F(ExecRewardRun, AFailingJudgeStopsTheRunAndAMendedOneGoesOn) {
   EXPECT_TRUE(says(resumed, "environment: reward mine, pipelines/tiny_exec_reward.py was")) << said(resumed);
 }
 
+// The judge fails for every response that holds a nine: the groups of these go, the others train, killed or not.
+TEST_F(ExecRewardRun, GroupsThatCannotBeJudgedAreDroppedWhenAskedFor) {
+  const std::string bad = "    if any('9' in text for text in completions): raise RuntimeError('no nines today')\n";
+  std::string text = judge_;
+  text.insert(text.find("    sums ="), bad);
+  write_judge(text);
+  write_file(path("pipelines/none.jsonl"), "{\"response\": \"1\", \"answer\": \"1\", \"reward\": 1}\n");
+  std::string program = read_file(path("judged.rlflow"));
+  const std::size_t evaluation = program.find("  every 25 steps");
+  program.erase(evaluation, program.find('\n', evaluation) + 1 - evaluation);
+  write_file(path("judged.rlflow"), program);
+  const auto dropping = [&](const std::string& name, const std::string& policy) {
+    std::vector<std::string> command = run(name, 3);
+    for (const std::string& more : {std::string("-s"), std::string("mine.examples=pipelines/none.jsonl"),
+                                    std::string("-s"), "r.on_failure=" + policy, std::string("-s"),
+                                    std::string("r.retry=0"), std::string("-s"), std::string("mine.batch=1")}) {
+      command.push_back(more);
+    }
+    return rlflow(command);
+  };
+  const ProcessResult whole = dropping("whole", "drop_group");
+  // Too few prompts are left only if every group has a nine; the seed has others.
+  ASSERT_EQ(whole.exit_code, 0) << said(whole);
+  EXPECT_TRUE(says(whole, "goes on without group ")) << said(whole);
+  EXPECT_TRUE(says(whole, "no nines today")) << said(whole);
+  double dropped = 0;
+  for (int step = 1; step <= 3; ++step) dropped += metric(path("runs/whole"), step, "r", "reward/dropped");
+  EXPECT_GT(dropped, 0);
+  EXPECT_EQ(weights_by_version(path("runs/whole"), "policy").size(), 4u);
+  const ProcessResult again = rlflow({"replay", "whole", "--task", "step:3", "--runs-dir", path("runs")});
+  EXPECT_EQ(again.exit_code, 0) << said(again);
+  EXPECT_EQ(dropping("paused", "pause").exit_code, 3);
+}
+
 TEST_F(ExecRewardRun, AWrongExampleIsToldByItsLineBeforeAnythingIsWritten) {
   write_file(path("pipelines/tiny_exec_reward.jsonl"),
              "{\"response\": \"1\", \"answer\": \"1\", \"reward\": 1}\n"

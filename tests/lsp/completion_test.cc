@@ -107,6 +107,47 @@ TEST(Completion, ExpressionsAreOfParameters) {
   EXPECT_THAT(offered("int = 100", "int = |"), AllOf(Contains("min"), Not(Contains("policy"))));
 }
 
+// A params of each type, behind which the places stand.
+std::vector<std::string> params_offered(const std::string& from, const std::string& to) {
+  Editor editor;
+  const std::string params =
+      "param rate : float = 0.1\nparam base : path = \"m\"\nparam wait : duration = 5s\nparam many : tokens = 1 "
+      "tokens\n"
+      "param sure : bool = true\nparam how : word = grpo\nparam what : word = fast\n";
+  std::string text = changed(from, to);
+  text.insert(text.find("param steps"), params);
+  editor.open(text);
+  std::vector<std::string> names;
+  for (const std::string& label : editor.labels()) {
+    for (const char* name : {"steps", "rate", "base", "wait", "many", "sure", "how", "what"}) {
+      if (label == name) names.push_back(label);
+    }
+  }
+  return names;
+}
+
+TEST(Completion, ParamsAreOfTheTypeOfThePlace) {
+  EXPECT_THAT(params_offered("stop after steps", "stop after |"), ElementsAre("steps"));
+  EXPECT_THAT(params_offered("train, 32", "train, |"), ElementsAre("steps"));
+  EXPECT_THAT(params_offered("kl = 0.1", "kl = |"), UnorderedElementsAre("steps", "rate"));
+  EXPECT_THAT(params_offered("lr=1e-4", "lr=|"), UnorderedElementsAre("steps", "rate"));
+  EXPECT_THAT(params_offered("timeout = 5s", "timeout = |"), ElementsAre("wait"));
+  EXPECT_THAT(params_offered("minibatch = 64 seqs", "micro = |"), ElementsAre("many"));
+  EXPECT_THAT(params_offered("estimator = grpo", "estimator = |"), ElementsAre("how"));
+  EXPECT_THAT(params_offered("policy = load(\"m\")", "policy = load(|)"), ElementsAre("base"));
+  EXPECT_THAT(params_offered("every 1 step", "every | step"), ElementsAre("steps"));
+  EXPECT_THAT(params_offered("logprob(ref, traj)", "logprob(ref, traj) when |"),
+              UnorderedElementsAre("steps", "rate", "wait", "many", "sure"));
+  EXPECT_THAT(params_offered("group here = cpu", "param more : float = |\ngroup here = cpu"),
+              UnorderedElementsAre("steps", "rate"));
+}
+
+TEST(Completion, WordsOfLaterVersionsAreNotOffered) {
+  for (const auto& labels : {offered("group here", "|\ngroup here"), offered("  stop after", "  |\n  stop after")}) {
+    for (const char* word : {"use", "buffer", "env", "def"}) EXPECT_THAT(labels, Not(Contains(word)));
+  }
+}
+
 TEST(Completion, AnEmptyFileBeginsWithTheVersion) {
   Editor editor;
   editor.open("# my program\n|");

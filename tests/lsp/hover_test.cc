@@ -52,6 +52,21 @@ TEST(Hover, AGroupShowsItsDevices) {
   EXPECT_THAT(hover("on here {", "on he|re {"), HasSubstr("group here = cpu { threads = 2 }"));
 }
 
+TEST(Hover, WordsOfTheLanguageShowTheirForm) {
+  EXPECT_THAT(hover("policy = load", "policy = lo|ad"), HasSubstr("load(\"path\")"));
+  EXPECT_THAT(hover("sync policy", "sy|nc policy"), HasSubstr("sync model -> replica every 1 step lag 0"));
+  EXPECT_THAT(hover("step lag 0", "step la|g 0"), HasSubstr("off_policy"));
+  EXPECT_THAT(hover("every 25", "ev|ery 25"), HasSubstr("and at start"));
+  EXPECT_THAT(hover("stop after", "st|op after"), HasSubstr("number of steps"));
+  EXPECT_THAT(hover("= cpu {", "= cp|u {"), HasSubstr("Threads"));
+  EXPECT_THAT(hover("group here", "gr|oup here"), HasSubstr("Devices that compute"));
+}
+
+TEST(Hover, ADimensionShowsItsSizeAndMaker) {
+  EXPECT_THAT(hover("prompts[P]", "prompts[P|]"), HasSubstr("`P` = 32, made by `batch`"));
+  EXPECT_EQ(hover("prompts[P]", "prompts[Q|, R]"), "");
+}
+
 TEST(Hover, WhiteSpaceAndCommentsSayNothing) {
   EXPECT_EQ(hover("rlflow 1\n", "rlflow 1\n|\n"), "");
   EXPECT_EQ(hover("rlflow 1\n", "rlflow 1\n# tr|aj\n"), "");

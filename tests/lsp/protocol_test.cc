@@ -46,6 +46,15 @@ TEST_F(Protocol, InitializeSaysWhatItCan) {
   EXPECT_EQ(error_code(request("initialize")), kInvalidRequest);
 }
 
+// Nothing is guessed from folders that are none; a right request still is the first.
+TEST_F(Protocol, FoldersOfAnotherTypeAreRefused) {
+  for (const json& folders : {json(3), json("a"), json({{"uri", "file:///a"}}), json({3}), json({{{"name", "a"}}})}) {
+    EXPECT_EQ(error_code(request("initialize", {{"workspaceFolders", folders}})), kInvalidParams) << folders;
+  }
+  EXPECT_EQ(error_code(request("initialize", {{"rootUri", 3}})), kInvalidParams);
+  EXPECT_TRUE(request("initialize", {{"workspaceFolders", nullptr}, {"rootUri", nullptr}}).contains("result"));
+}
+
 TEST_F(Protocol, NothingBeforeInitialize) {
   EXPECT_EQ(error_code(request("textDocument/hover")), kNotInitialized);
   notify("textDocument/didOpen");  // dropped without an answer: the next one is that of the request

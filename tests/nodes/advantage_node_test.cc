@@ -9,23 +9,33 @@
 namespace rlflow {
 namespace {
 
-TaskResult advantage_of(const std::string& estimator, std::vector<float> rewards, bool per_token = false) {
+std::unique_ptr<Node> advantage_node(const std::string& estimator, const std::string& scale = "group") {
   Plan plan;
   plan.nodes.resize(1);
-  plan.nodes[0].settings = {
-      {"estimator", Value(Word{estimator})}, {"eps", Value(1e-6)}, {"scale", Value(Word{"group"})}};
-  auto batch = std::make_shared<BatchDescriptor>();
-  batch->group = {0, 0, 5, 5};  // prompts 1 to 4 gave no response
-  batch->offsets = {0, 2, 4, 6, 8};
-  batch->mask.assign(8, 1);
-  batch->finish.assign(4, 0);
-  TaskInputs inputs;
-  inputs.payloads = {std::make_shared<Numbers>(Kind::reward, batch, per_token, std::move(rewards))};
-  return make_advantage_node(plan, NodeId(0))->run(inputs, {});
+  plan.nodes[0].settings = {{"estimator", Value(Word{estimator})}, {"eps", Value(1e-6)}, {"scale", Value(Word{scale})}};
+  return make_advantage_node(plan, NodeId(0));
 }
 
+// Responses of two tokens each.
+TaskInputs rewarded(std::vector<std::int32_t> group, std::vector<float> rewards, bool per_token = false) {
+  auto batch = std::make_shared<BatchDescriptor>();
+  for (std::size_t i = 0; i < group.size(); ++i) batch->offsets.push_back(static_cast<std::int64_t>(2 * i + 2));
+  batch->mask.assign(2 * group.size(), 1);
+  batch->finish.assign(group.size(), 0);
+  batch->group = std::move(group);
+  TaskInputs inputs;
+  inputs.payloads = {std::make_shared<Numbers>(Kind::reward, batch, per_token, std::move(rewards))};
+  return inputs;
+}
+
+// Prompts 1 to 4 gave no response.
+TaskResult advantage_of(const std::string& estimator, std::vector<float> rewards, bool per_token = false) {
+  return advantage_node(estimator)->run(rewarded({0, 0, 5, 5}, std::move(rewards), per_token), {});
+}
+
+std::vector<float> values(const TaskResult& result) { return dynamic_cast<const Numbers&>(*result.outputs.at(0)).data; }
+
 TEST(AdvantageNode, EachEstimator) {
-  const auto values = [](const TaskResult& result) { return dynamic_cast<const Numbers&>(*result.outputs.at(0)).data; };
   const std::vector<float> grpo = values(advantage_of("grpo", {1, 0, 1, 0.5f}));
   EXPECT_NEAR(grpo[0], 0.707106, 1e-6);
   EXPECT_NEAR(grpo[3], -0.707105, 1e-6);
@@ -33,6 +43,35 @@ TEST(AdvantageNode, EachEstimator) {
   EXPECT_EQ(values(advantage_of("rloo", {1, 0, 1, 0.5f})), (std::vector<float>{1, -1, 0.5f, -0.5f}));
   EXPECT_EQ(values(advantage_of("rloo", {0.5f, 0.5f, 0, 0, 1, 0, 0, 0.5f}, true)),
             (std::vector<float>{1, -1, 0.5f, -0.5f}));
+}
+
+// Whatever groups were done beforehand, the batch gets the same bits; what was done is taken over, not done again.
+TEST(AdvantageNode, GroupsDoneEarlyGiveTheBitsOfTheWhole) {
+  const std::vector<std::int32_t> group = {0, 0, 0, 1, 1, 1, 2, 2, 2};
+  const std::vector<float> rewards = {1, 0, 0.3f, 0.7f, 0.7f, 0.1f, -3, 1e-3f, 2};
+  for (const char* estimator : {"grpo", "dr_grpo", "rloo"}) {
+    std::unique_ptr<Node> node = advantage_node(estimator);
+    ASSERT_TRUE(node->works_by_group());
+    const std::vector<float> whole = values(node->run(rewarded(group, rewards), {}));
+    for (unsigned done = 0; done < 8; ++done) {
+      TaskInputs inputs = rewarded(group, rewards);
+      inputs.early.resize(3);
+      for (std::int32_t g = 0; g < 3; ++g) {
+        if ((done >> g & 1) == 0) continue;
+        const auto first = rewards.begin() + 3 * g;
+        inputs.early[static_cast<std::size_t>(g)] =
+            std::make_shared<TaskResult>(node->run(rewarded({g, g, g}, {first, first + 3}), {}));
+      }
+      EXPECT_EQ(values(node->run(inputs, {})), whole) << estimator << " " << done;
+    }
+  }
+  TaskInputs inputs = rewarded(group, rewards);
+  inputs.early = {std::make_shared<TaskResult>(advantage_node("rloo")->run(rewarded({0, 0, 0}, {7, 0, 0}), {}))};
+  EXPECT_EQ(values(advantage_node("rloo")->run(inputs, {}))[0], 7);
+}
+
+TEST(AdvantageNode, WhatNeedsTheBatchDoesNotWorkByGroup) {
+  EXPECT_FALSE(advantage_node("grpo", "batch")->works_by_group());
 }
 
 TEST(AdvantageNode, ARewardThatIsNotFiniteStopsTheRun) {

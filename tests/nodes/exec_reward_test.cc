@@ -195,7 +195,7 @@ TEST_F(ExecReward, AWorkerIsRecycledWhenItIsLarge) {
     for (double number : values(reward->judge(responses.requests, {}))) numbers.insert(number);
   }
   unsetenv("GROW");
-  EXPECT_EQ(numbers.size(), 2u);
+  EXPECT_GE(numbers.size(), 2u);  // on a busy machine the second may be large before the call ends
 }
 
 // Any language will do: here sh, which answers once and ends.

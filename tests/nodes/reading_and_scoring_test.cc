@@ -188,6 +188,108 @@ TEST(Score, JudgesEachResponseAndReports) {
   EXPECT_EQ(result.samples[0].reward, 1.0);
 }
 
+// A judge that counts whom it judges, and fails each once.
+class CountingReward final : public Reward {
+ public:
+  explicit CountingReward(int& judged) : judged_(judged) {}
+  Judgement judge(std::span<const RewardRequest> requests, const Judging&) override {
+    Judgement judgement;
+    for (const RewardRequest& request : requests) {
+      ++judged_;
+      judgement.verdicts.push_back({VerdictKind::ok, static_cast<double>(request.response.size()), {}});
+    }
+    judgement.errors = static_cast<std::int64_t>(requests.size());
+    judgement.warnings.push_back("slow today");
+    return judgement;
+  }
+  bool external() const override { return true; }
+
+ private:
+  int& judged_;
+};
+
+// Group 1 was judged while group 0 was generated: it is not judged again, and its failures count.
+TEST(Score, AGroupJudgedEarlyIsNotJudgedAgain) {
+  int judged = 0;
+  std::unique_ptr<Node> score =
+      make_score_node({.reward = "counting"}, std::make_unique<CountingReward>(judged), tiny_tokenizer(), nullptr);
+  ASSERT_TRUE(score->works_by_group());
+  const TaskResult whole = score->run(scored(four_responses({"3", "30", "240", "2"}, {0, 0, 0, 0})), {});
+  EXPECT_EQ(judged, 4);
+
+  auto group = four_responses({"240", "2"}, {0, 0});
+  auto batch = std::make_shared<BatchDescriptor>(*group->batch);
+  batch->group = {1, 1};
+  group->batch = batch;
+  TaskInputs inputs = scored(four_responses({"3", "30", "240", "2"}, {0, 0, 0, 0}));
+  inputs.early = {nullptr, std::make_shared<TaskResult>(score->run(scored(group), {}))};
+  EXPECT_EQ(judged, 6);
+  const TaskResult streamed = score->run(inputs, {});
+  EXPECT_EQ(judged, 8);  // group 0 alone
+  EXPECT_EQ(output<Numbers>(streamed, 0).data, (std::vector<float>{1, 2, 3, 1}));
+  EXPECT_EQ(output<Numbers>(streamed, 0).data, output<Numbers>(whole, 0).data);
+  for (const char* name : {"reward/mean", "reward/std", "reward/errors", "reward/timeouts"}) {
+    EXPECT_EQ(metric(streamed, name), metric(whole, name)) << name;
+  }
+}
+
+// A judge without a reward for one text.
+class PickyReward final : public Reward {
+ public:
+  explicit PickyReward(std::string refused) : refused_(std::move(refused)) {}
+  Judgement judge(std::span<const RewardRequest> requests, const Judging&) override {
+    Judgement judgement;
+    for (const RewardRequest& request : requests) {
+      const bool judged = request.response != refused_;
+      judgement.verdicts.push_back(judged ? verdict_of(static_cast<double>(request.response.size()))
+                                          : no_verdict("unreadable"));
+    }
+    return judgement;
+  }
+  bool external() const override { return true; }
+
+ private:
+  std::string refused_;
+};
+
+TaskResult picky_score(const std::string& refused, bool drop_groups) {
+  ScoreSettings settings{.reward = "picky"};
+  settings.drop_groups = drop_groups;
+  std::unique_ptr<Node> score =
+      make_score_node(settings, std::make_unique<PickyReward>(refused), tiny_tokenizer(), nullptr);
+  TaskContext context;
+  context.step = 7;
+  return score->run(scored(four_responses({"3", "30", "240", "2"}, {0, 0, 0, 0})), context);
+}
+
+TEST(Score, AGroupWithoutARewardIsDroppedWhenAskedFor) {
+  const TaskResult result = picky_score("30", true);
+  const auto& rewards = output<Numbers>(result, 0);
+  EXPECT_EQ(rewards.data, (std::vector<float>{3, 1}));
+  EXPECT_EQ(rewards.batch->group, (std::vector<std::int32_t>{1, 1}));
+  EXPECT_EQ(rewards.batch->offsets, (std::vector<std::int64_t>{0, 4, 6}));  // a token a character, and the end
+  EXPECT_EQ(metric(result, "reward/mean"), 2);
+  EXPECT_EQ(metric(result, "reward/dropped"), 1);
+  EXPECT_EQ(result.decisions.at("dropped"), "0");
+  ASSERT_EQ(result.warnings.size(), 1u);
+  EXPECT_EQ(result.warnings[0],
+            "reward `picky`, step 7 goes on without group 0: response 1: unreadable; the prompt was `10+20=`, the "
+            "response `30`");
+  ASSERT_FALSE(result.samples.empty());
+  EXPECT_EQ(result.samples[0].response, "240");
+  EXPECT_EQ(metric(picky_score("nobody says this", true), "reward/dropped"), 0);
+}
+
+TEST(Score, WithoutBeingAskedNothingIsDropped) { EXPECT_THROW(picky_score("30", false), std::runtime_error); }
+
+TEST(Score, ABatchOfWhichNothingIsLeftFails) {
+  ScoreSettings settings{.reward = "picky"};
+  settings.drop_groups = true;
+  std::unique_ptr<Node> score =
+      make_score_node(settings, std::make_unique<PickyReward>("3"), tiny_tokenizer(), nullptr);
+  EXPECT_THROW(score->run(scored(four_responses({"3", "30", "3", "2"}, {0, 0, 0, 0})), {}), std::runtime_error);
+}
+
 TEST(Score, AMissingAnswerFailsTheTaskNamingTheResponse) {
   std::shared_ptr<Rollouts> traj = four_responses({"30", "30", "24", "25"}, {0, 0, 0, 0});
   auto prompts = std::make_shared<Prompts>(*traj->prompts);

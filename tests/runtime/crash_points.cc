@@ -16,39 +16,44 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs with `at_point` called at each point.
-Outcome run_counted(const Plan& plan, const fs::path& run_dir, bool resume,
-                    const std::function<void(const std::string&)>& at_point) {
-  RecordedDisk disk(run_dir.parent_path());
+// Works with `at_point` called at each point.
+Outcome work_counted(const fs::path& base, const Work& work, const std::function<void(const std::string&)>& at_point) {
+  RecordedDisk disk(base);
   disk.before = [&](const DiskOp& op) {
     at_point(to_text(op));
     return Fate::pass;
   };
   failpoint_control().reached = at_point;
-  FakeLibrary library;
-  Recording recording;
-  EngineOptions options;
-  options.threads = EngineOptions::Threads::seeded;
-  options.files = &disk.files();
-  Outcome outcome = run_with(plan, request_for(run_dir, resume), library, recording, options);
+  Outcome outcome = work(disk.files());
   failpoint_control().reached = nullptr;
   return outcome;
 }
 
+Work running(const Plan& plan, const fs::path& run_dir, bool resume) {
+  return [=, &plan](FileLayer& files) {
+    FakeLibrary library;
+    Recording recording;
+    EngineOptions options;
+    options.threads = EngineOptions::Threads::seeded;
+    options.files = &files;
+    return run_with(plan, request_for(run_dir, resume), library, recording, options);
+  };
+}
+
 }  // namespace
 
-std::vector<std::string> points_of(const Plan& plan, const fs::path& run_dir, bool resume) {
+std::vector<std::string> points_of(const fs::path& base, const Work& work) {
   std::vector<std::string> points;
-  Outcome outcome = run_counted(plan, run_dir, resume, [&](const std::string& name) { points.push_back(name); });
+  Outcome outcome = work_counted(base, work, [&](const std::string& name) { points.push_back(name); });
   EXPECT_EQ(outcome.code, ExitCode::yes) << outcome.message;
   return points;
 }
 
-bool die_at(const Plan& plan, const fs::path& run_dir, bool resume, std::int64_t number) {
+bool die_at(const fs::path& base, const Work& work, std::int64_t number) {
   pid_t child = fork();
   if (child == 0) {
     std::int64_t reached = 0;
-    Outcome outcome = run_counted(plan, run_dir, resume, [&](const std::string&) {
+    Outcome outcome = work_counted(base, work, [&](const std::string&) {
       if (++reached == number) kill(getpid(), SIGKILL);
     });
     if (outcome.code != ExitCode::yes) std::fprintf(stderr, "%s\n", outcome.message.c_str());
@@ -62,6 +67,14 @@ bool die_at(const Plan& plan, const fs::path& run_dir, bool resume, std::int64_t
   }
   EXPECT_EQ(WEXITSTATUS(status), 0);
   return false;
+}
+
+std::vector<std::string> points_of(const Plan& plan, const fs::path& run_dir, bool resume) {
+  return points_of(run_dir.parent_path(), running(plan, run_dir, resume));
+}
+
+bool die_at(const Plan& plan, const fs::path& run_dir, bool resume, std::int64_t number) {
+  return die_at(run_dir.parent_path(), running(plan, run_dir, resume), number);
 }
 
 std::string go_on_and_compare(const Plan& plan, const fs::path& run_dir,

@@ -71,6 +71,7 @@ void DiskImage::apply(const DiskOp& op) {
       names_above(op.to)[op.to.filename().string()] = moved.mapped();
       return;
     }
+    case DiskOp::Kind::link: names_above(op.to)[op.to.filename().string()] = find(op.path); return;
     case DiskOp::Kind::write:
     case DiskOp::Kind::truncate: {
       auto file = find(op.path);

@@ -1,6 +1,8 @@
 // What happens when something goes wrong: is it retried, stopped or refused as the engine document says, and does a
 // resume end in the same run?
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -146,6 +148,29 @@ TEST_F(Failures, AnotherMachineIsFoundByTheRedoneUpdate) {
   Outcome replayed = replay_task(plan_, {dir_, "step:2"}, library_, report, {});
   EXPECT_NE(replayed.code, ExitCode::yes);
   EXPECT_NE(report.verdict, Verdict::identical);
+}
+
+// Found by simulation: a node that failed while recovery did its update again was called damage of the store.
+TEST_F(Failures, AnUpdateThatCannotBeDoneAgainIsNoDamage) {
+  testing::PlanShape shape;
+  shape.checkpoint_every = 0;
+  plan_ = fake_plan(shape);
+  pid_t child = fork();
+  if (child == 0) {
+    library_.before = [](const PlanNode& node, const TaskInputs&, const TaskContext& context) {
+      if (node.name == "old" && context.step == 4) kill(getpid(), SIGKILL);
+    };
+    run();
+    _exit(1);
+  }
+  waitpid(child, nullptr, 0);
+  ASSERT_GE(RunReader(dir_).run().committed, 2);
+  fail<std::runtime_error>("step", 2, 1, "out of memory");
+  Outcome stopped = run(true);
+  EXPECT_EQ(stopped.code, ExitCode::person_must_act) << stopped.message;
+  EXPECT_EQ(stopped.code_id, "R0105");
+  EXPECT_NE(stopped.message.find("out of memory"), std::string::npos) << stopped.message;
+  expect_same_run_after_resume();
 }
 
 TEST_F(Failures, AnotherProgramIsRefused) {

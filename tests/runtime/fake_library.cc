@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 
@@ -47,15 +49,29 @@ class FakeNode final : public Node {
       std::atomic<bool>& running;
       ~Leave() { running = false; }
     } leave{running_};
-    library_.note(node_.name + ":" + std::to_string(context.step));
+    library_.note(name(context) + (is_early(inputs) ? "/" + std::to_string(numbers_of(inputs.payloads[0])[0]) : ""));
     Hold hold(static_cast<FakeModel*>(inputs.model), node_.op == "update");
     if (library_.before) library_.before(node_, inputs, context);
-    TaskResult result = node_.op == "take" ? take(inputs) : compute(inputs, context);
+    TaskResult result = node_.op == "take"                   ? take(inputs)
+                        : streams() && node_.op == "rollout" ? emit(inputs, context)
+                        : streams()                          ? by_group(inputs, context)
+                                                             : compute(inputs, context);
     result.metrics.push_back({"sum", static_cast<double>(numbers_of(result.outputs[0])[0] % 1000)});
     return result;
   }
+  bool emits_groups() const override { return streams() && node_.op == "rollout"; }
+  bool works_by_group() const override { return streams() && node_.op != "rollout"; }
 
  private:
+  static constexpr std::size_t kGroups = 3;
+  static constexpr std::size_t kGroupSize = 3;  // its number and two values
+
+  bool streams() const { return has(node_.settings, "emit"); }
+  bool is_early(const TaskInputs& inputs) const {
+    return works_by_group() && numbers_of(inputs.payloads[0]).size() == kGroupSize;
+  }
+  std::string name(const TaskContext& context) const { return node_.name + ":" + std::to_string(context.step); }
+
   // Proves that an update is alone with its model.
   struct Hold {
     Hold(FakeModel* held, bool writes) : model(held), writer(writes) {
@@ -102,6 +118,39 @@ class FakeNode final : public Node {
       value = mix(value, 17);
     }
     result.decisions["cut"] = std::to_string(context.step % 3);
+    return result;
+  }
+
+  TaskResult emit(const TaskInputs& inputs, const TaskContext& context) {
+    std::int64_t value = digest_of(node_, inputs, context);
+    std::vector<std::int64_t> whole;
+    for (std::int64_t group = 0; group < static_cast<std::int64_t>(kGroups); ++group) {
+      std::vector<std::int64_t> numbers{group, mix(value, group), value / 3};
+      whole.insert(whole.end(), numbers.begin(), numbers.end());
+      if (!context.emit) continue;
+      if (library_.before_emit) library_.before_emit(context, static_cast<std::int32_t>(group));
+      context.emit(static_cast<std::int32_t>(group), {std::make_shared<FakePayload>(Kind::traj, std::move(numbers))});
+    }
+    TaskResult result;
+    result.outputs.push_back(std::make_shared<FakePayload>(Kind::traj, std::move(whole)));
+    return result;
+  }
+
+  TaskResult by_group(const TaskInputs& inputs, const TaskContext& context) {
+    const std::vector<std::int64_t>& in = numbers_of(inputs.payloads[0]);
+    std::vector<std::int64_t> out;
+    for (std::size_t i = 0; i < in.size(); i += kGroupSize) {
+      auto group = static_cast<std::size_t>(in[i]);
+      if (group < inputs.early.size() && inputs.early[group]) {
+        library_.note(name(context) + "<" + std::to_string(group));
+        const std::vector<std::int64_t>& taken = numbers_of(inputs.early[group]->outputs[0]);
+        out.insert(out.end(), taken.begin(), taken.end());
+      } else {
+        out.insert(out.end(), {in[i], mix(in[i + 1], static_cast<std::int64_t>(node_.name.size())), in[i + 2] / 2});
+      }
+    }
+    TaskResult result;
+    result.outputs.push_back(std::make_shared<FakePayload>(node_.outputs[0].type.kind, std::move(out)));
     return result;
   }
 
@@ -203,8 +252,18 @@ std::vector<std::string> FakeLibrary::executions() {
 }
 
 void FakeLibrary::note(const std::string& execution) {
-  std::lock_guard lock(mutex_);
-  executions_.push_back(execution);
+  {
+    std::lock_guard lock(mutex_);
+    executions_.push_back(execution);
+  }
+  changed_.notify_all();
+}
+
+bool FakeLibrary::wait_for(const std::string& execution) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::minutes(1), [&] {
+    return std::find(executions_.begin(), executions_.end(), execution) != executions_.end();
+  });
 }
 
 }  // namespace rlflow::testing

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -71,16 +72,22 @@ class FakeLibrary final : public NodeLibrary {
   BeforeRun before;  // of every node
   // Optimizer steps (applied, planned) of the update of a step; {1, 1} where it says nothing.
   std::function<UpdateOutcome(Step)> outcome;
+  // Before a rollout emits a group; not called for plans that do not stream. May wait or throw.
+  std::function<void(const TaskContext&, std::int32_t group)> before_emit;
   std::int64_t drift = 0;  // added to every update: another machine
   std::vector<std::string> files;
   std::map<std::string, std::string> environment_values{{"library", "fake 1"}};
 
-  // "node:step" of every execution, in the order they began.
+  // "node:step" of every execution, in the order they began; "node:step/group" of early work; "node:step<group" where
+  // a whole task took early work over.
   std::vector<std::string> executions();
   void note(const std::string& execution);
+  // Waits until it is among the executions; false: not within a minute.
+  bool wait_for(const std::string& execution);
 
  private:
   std::mutex mutex_;
+  std::condition_variable changed_;
   std::vector<std::string> executions_;  // guarded by mutex_
 };
 

@@ -73,7 +73,7 @@ void add_training(Plan& plan, const PlanShape& shape) {
   node_of(plan, "coef").inputs = {{node_named(plan, "coef"), 0, true, 0.05}, {node_named(plan, "gap"), 0, true, 0.1}};
   PlanNode& adv = add(plan, "adv", "advantage", {Kind::adv});
   feed(adv, node_named(plan, "r"));
-  feed(adv, node_named(plan, "coef"));
+  if (!shape.stream) feed(adv, node_named(plan, "coef"));
   PlanNode& step = add(plan, "step", "update", {Kind::metrics});
   for (const char* source : {"traj", "adv", "old"}) feed(step, node_named(plan, source));
   read_model(step, ModelId(0), GroupId(0));
@@ -119,6 +119,9 @@ Plan fake_plan(const PlanShape& shape) {
   add_rollout(plan);
   add_training(plan, shape);
   add_blocks(plan, shape);
+  if (shape.stream) {
+    for (const char* name : {"traj", "r", "adv"}) node_of(plan, name).settings["emit"] = std::string("group");
+  }
   return plan;
 }
 

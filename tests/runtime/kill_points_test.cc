@@ -33,6 +33,13 @@ class KillPoints : public ::testing::Test {
     shape.update_from = 2;
     return shape;
   }
+  // Under AddressSanitizer a process costs ten times as much: every seventh point there, all of them without it.
+#ifdef __SANITIZE_ADDRESS__
+  static constexpr std::int64_t kStride = 7;
+#else
+  static constexpr std::int64_t kStride = 1;
+#endif
+
   void report(const char* what, std::int64_t tried, std::int64_t failed) {
     std::printf("%s: %lld points tried, %lld failures\n", what, static_cast<long long>(tried),
                 static_cast<long long>(failed));
@@ -51,15 +58,16 @@ class KillPoints : public ::testing::Test {
 };
 
 TEST_F(KillPoints, EveryOneInTurn) {
-  std::int64_t failed = 0;
-  for (std::size_t number = 1; number <= points_.size(); ++number) {
+  std::int64_t tried = 0, failed = 0;
+  for (std::size_t number = 1; number <= points_.size(); number += kStride) {
+    ++tried;
     fs::remove_all(base_ / "run");
     ASSERT_TRUE(die_at(plan_, base_ / "run", false, static_cast<std::int64_t>(number)));
     std::string wrong = go_on_and_compare(plan_, base_ / "run", whole_);
     failed += wrong.empty() ? 0 : 1;
     EXPECT_EQ(wrong, "") << "killed at point " << number << ", " << points_[number - 1];
   }
-  report("kill", static_cast<std::int64_t>(points_.size()), failed);
+  report("kill", tried, failed);
 }
 
 TEST_F(KillPoints, EveryOneOfARecovery) {
@@ -73,7 +81,7 @@ TEST_F(KillPoints, EveryOneOfARecovery) {
     fs::remove_all(base_ / "killed");
     ASSERT_TRUE(die_at(plan_, base_ / "killed", false, static_cast<std::int64_t>(number)));
     if (!fs::exists(base_ / "killed" / "state.db")) continue;
-    for (std::int64_t recovery = 1;; ++recovery) {
+    for (std::int64_t recovery = 1;; recovery += kStride) {
       testing::copy_folder(base_ / "killed", base_ / "run");
       if (!die_at(plan_, base_ / "run", true, recovery)) break;
       ++tried;
@@ -83,7 +91,7 @@ TEST_F(KillPoints, EveryOneOfARecovery) {
                            << " of the resume";
     }
   }
-  EXPECT_GE(tried, 200);
+  EXPECT_GE(tried, 200 / kStride);
   report("kill during recovery", tried, failed);
 }
 

@@ -54,6 +54,10 @@ class RecordedFiles final : public FileLayer {
     require_pass(disk_.act({DiskOp::Kind::rename, from, to}), "rename", from, " to `" + to.string() + "`");
     real_.rename(from, to);
   }
+  bool link(const Path& from, const Path& to) override {
+    require_pass(disk_.act({DiskOp::Kind::link, from, to}), "link", from, " to `" + to.string() + "`");
+    return real_.link(from, to);
+  }
   void make_folder(const Path& folder) override {
     require_pass(disk_.act({DiskOp::Kind::make_folder, folder, {}}), "make folder", folder);
     real_.make_folder(folder);
@@ -89,6 +93,7 @@ const char* kind_text(DiskOp::Kind kind) {
     case DiskOp::Kind::truncate: return "truncate";
     case DiskOp::Kind::sync: return "sync";
     case DiskOp::Kind::rename: return "rename";
+    case DiskOp::Kind::link: return "link";
     case DiskOp::Kind::remove: return "remove";
     case DiskOp::Kind::remove_folder: return "remove folder";
     case DiskOp::Kind::make_folder: return "make folder";

@@ -13,10 +13,22 @@
 namespace rlflow::testing {
 
 struct DiskOp {
-  enum class Kind { create, write, truncate, sync, rename, remove, remove_folder, make_folder, sync_folder, note };
+  enum class Kind {
+    create,
+    write,
+    truncate,
+    sync,
+    rename,
+    link,
+    remove,
+    remove_folder,
+    make_folder,
+    sync_folder,
+    note
+  };
   Kind kind = Kind::note;
   std::filesystem::path path;
-  std::filesystem::path to;       // of a rename
+  std::filesystem::path to;       // of a rename or a link
   std::uint64_t offset = 0;       // of a write; the new size of a truncate
   std::vector<std::byte> data{};  // of a write
   std::string text{};             // of a note: what was told to the user by then

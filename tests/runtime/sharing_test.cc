@@ -154,7 +154,8 @@ TEST_F(Sharing, ALockNeverNamesItsLastHolder) {
   for (pid_t pid : pids) {
     int status = 0;
     waitpid(pid, &status, 0);
-    EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0) << "it was told its own id while the other held the lock";
+    EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0)
+        << "it was told its own id while the other held the lock";
   }
 }
 

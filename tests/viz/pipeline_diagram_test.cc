@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "tests/viz/programs.h"
+#include "viz/dot.h"
 
 namespace rlflow::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr const char* kGrpo = R"(rlflow 1
@@ -120,6 +122,21 @@ TEST(PipelineDiagram, ABrokenProgramIsDrawnAsFarAsItIsKnown) {
   ASSERT_NE(box_named(diagram, "traj"), nullptr);
   EXPECT_FALSE(box_named(diagram, "traj")->broken);
   EXPECT_THAT(edges_of(diagram, EdgeStyle::weights_written), ElementsAre("step -> policy [v(k)]"));
+}
+
+// What stands on no box, a broken sync or a line that could not be read, is a box of its own.
+TEST(PipelineDiagram, EveryErrorIsMarked) {
+  std::string text = kGrpo;
+  text.replace(text.find("sync policy"), 11, "sync polcy");
+  const Diagram diagram = diagram_of_text(text);
+  const DiagramBox* error = box_named(diagram, "line");
+  ASSERT_NE(error, nullptr);
+  EXPECT_TRUE(error->broken);
+  EXPECT_EQ(error->subtitle, "there is no model `polcy`");
+  EXPECT_THAT(to_dot(diagram), HasSubstr("✗ line"));
+  std::string much = "rlflow 1\n";
+  for (int i = 0; i < 12; ++i) much += "mdoel m" + std::to_string(i) + " = load(\"x\") on here\n";
+  EXPECT_NE(box_named(diagram_of_text(much), "4 more errors"), nullptr);
 }
 
 TEST(PipelineDiagram, NothingIsDrawnOfNothing) {

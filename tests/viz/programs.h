@@ -13,9 +13,9 @@ namespace rlflow::testing {
 inline Diagram diagram_of(const CompileRequest& request) {
   const Catalog known = catalog();
   const Analysis analysis = analyze(request, known);
-  std::vector<Span> errors;
+  std::vector<DiagramError> errors;
   for (const Diagnostic& diagnostic : analysis.diagnostics) {
-    if (diagnostic.level == Level::error) errors.push_back(diagnostic.primary);
+    if (diagnostic.level == Level::error) errors.push_back({diagnostic.primary, "line", diagnostic.message});
   }
   return pipeline_diagram(analysis.pipeline, analysis.placed, errors);
 }

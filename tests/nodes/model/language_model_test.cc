@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include <cmath>
 #include <fstream>
 #include <numeric>
@@ -224,6 +226,33 @@ TEST_F(Generation, AResponseDoesNotDependOnThreadsOrCompany) {
   for (std::size_t i = 0; i < first.size(); ++i) {
     EXPECT_EQ(all[i].tokens, first[i].tokens);
     EXPECT_EQ(all[i].logprob, first[i].logprob);
+  }
+}
+
+// Each prompt is told once, when all of its samples are there, before the batch is whole.
+TEST_F(Generation, APromptIsToldWhenItsSamplesAreFinished) {
+  const auto model = tiny();
+  const auto asked = prompts();
+  const std::vector<std::span<const std::int32_t>> views(asked.begin(), asked.end());
+  GenerationSettings settings;
+  settings.samples = 4;
+  settings.max_new = 12;
+  settings.threads = 2;
+  std::map<std::int64_t, std::vector<std::vector<std::int32_t>>> told;
+  std::int64_t finished = 0, first_told_at = 0;
+  settings.progress = [&](std::int64_t done) { finished = done; };
+  settings.prompt_finished = [&](std::int64_t prompt, std::span<const Response> samples) {
+    EXPECT_FALSE(told.contains(prompt));
+    if (told.empty()) first_told_at = finished;
+    for (const Response& response : samples) told[prompt].push_back(response.tokens);
+  };
+  std::vector<Response> responses;
+  Generator generator;
+  ASSERT_TRUE(generator.run(model->view(), views, settings, responses));
+  ASSERT_EQ(told.size(), asked.size());
+  EXPECT_LT(first_told_at, 4 * 40);
+  for (std::size_t i = 0; i < responses.size(); ++i) {
+    EXPECT_EQ(told[static_cast<std::int64_t>(i / 4)].at(i % 4), responses[i].tokens);
   }
 }
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -43,7 +45,7 @@ class ModelNodes : public ::testing::Test {
     model.path = "models/tiny";
     model.group = GroupId(0);
     plan_.models.push_back(model);
-    rollout_ = add("traj", {{"temperature", 0.9}, {"max_new", std::int64_t{10}}});
+    rollout_ = add("traj", {{"temperature", 0.9}, {"max_new", std::int64_t{10}}, {"emit", Word{"group"}}});
     plan_.nodes.back().constants = {{"n", std::int64_t{3}}};
     for (std::int32_t i = 0; i < 6; ++i) {
       prompts_->tokens.push_row(std::vector<std::int32_t>{1, 3 + i, 13, 9 - i, 16});
@@ -121,6 +123,37 @@ class ModelNodes : public ::testing::Test {
   NodeId rollout_;
   std::shared_ptr<Prompts> prompts_ = std::make_shared<Prompts>();
 };
+
+TEST_F(ModelNodes, ARolloutHandsOnEachGroupAsItIsInTheWhole) {
+  const auto drawn = model();
+  std::unique_ptr<Node> rollout = make_rollout_node(plan_, rollout_);
+  ASSERT_TRUE(rollout->emits_groups());
+  std::map<std::int32_t, std::shared_ptr<const Rollouts>> emitted;
+  TaskInputs inputs;
+  inputs.payloads = {nullptr, prompts_};
+  inputs.model = drawn.get();
+  TaskContext context;
+  context.step = 1;
+  context.emit = [&](std::int32_t group, std::vector<PayloadPtr> outputs) {
+    emitted[group] = std::dynamic_pointer_cast<const Rollouts>(outputs.at(0));
+  };
+  const TaskResult result = rollout->run(inputs, context);
+  const auto whole = std::dynamic_pointer_cast<const Rollouts>(result.outputs.at(0));
+  ASSERT_EQ(emitted.size(), 6u);
+  std::vector<std::int32_t> tokens, group;
+  std::vector<float> logprob;
+  for (const auto& [number, traj] : emitted) {
+    EXPECT_EQ(traj->prompts, prompts_);
+    tokens.insert(tokens.end(), traj->tokens.begin(), traj->tokens.end());
+    logprob.insert(logprob.end(), traj->logprob.begin(), traj->logprob.end());
+    group.insert(group.end(), traj->batch->group.begin(), traj->batch->group.end());
+  }
+  EXPECT_EQ(tokens, whole->tokens);
+  EXPECT_EQ(logprob, whole->logprob);
+  EXPECT_EQ(group, whole->batch->group);
+  plan_.nodes[rollout_.index()].settings["emit"] = Word{"batch"};
+  EXPECT_FALSE(make_rollout_node(plan_, rollout_)->emits_groups());
+}
 
 TEST_F(ModelNodes, ARolloutIsWholeAndRepeats) {
   const auto policy = model();

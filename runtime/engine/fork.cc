@@ -1,0 +1,196 @@
+// Forks of recorded runs.
+#include "runtime/engine/fork.h"
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/engine/make_executor.h"
+#include "runtime/engine/model_restore.h"
+#include "runtime/engine/needed_versions.h"
+#include "runtime/engine/outcomes.h"
+#include "runtime/engine/source_files.h"
+#include "runtime/store/bundle_rows.h"
+#include "runtime/store/failpoint.h"
+#include "runtime/store/fork_rows.h"
+#include "runtime/store/fsck.h"
+#include "runtime/store/record_queries.h"
+#include "runtime/store/run_directory.h"
+#include "runtime/store/schema.h"
+
+namespace rlflow {
+namespace {
+
+struct Forking {
+  const Plan& parent_plan;
+  const Plan& plan;
+  const ForkRequest& request;
+  NodeLibrary& library;
+  const EngineOptions& options;
+  FileLayer& files;
+  std::filesystem::path staged;
+};
+
+std::set<std::string> model_names(const Plan& plan) {
+  StepGraph graph(plan);
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < plan.models.size(); ++i) {
+    names.insert((graph.versioned(ModelId(i)) ? "trained " : "fixed ") + plan.models[i].name);
+  }
+  return names;
+}
+
+// A model that the parent has not trained has no version to begin with.
+void require_same_models(const Forking& fork) {
+  if (model_names(fork.parent_plan) == model_names(fork.plan)) return;
+  throw StoreError(ExitCode::no, "R0218", "the program trains other models than the run it is to go on with",
+                   "start a new run");
+}
+
+ForkedRun forked_run(const Forking& fork, const std::string& parent) {
+  ForkedRun run;
+  run.name = fork.request.name;
+  run.flow = fork.plan.flow;
+  run.command = fork.request.command;
+  run.meaning = fork.plan.meaning;
+  run.root = fork.plan.root;
+  run.total = fork.plan.stop_after;
+  run.created_ms = fork.options.clock ? fork.options.clock->wall_ms() : SystemClock().wall_ms();
+  run.parent = parent;
+  run.parent_step = fork.request.step;
+  run.sources = fork.plan.sources;
+  run.overrides = fork.plan.overrides;
+  run.files = hash_source_files(fork.plan, fork.library);
+  return run;
+}
+
+void share_artifacts(const ArtifactStore& from, ArtifactStore& to, Database& database) {
+  std::vector<Digest> live;
+  Statement rows = database.prepare("SELECT digest FROM artifacts WHERE state='live' ORDER BY digest");
+  while (rows.step()) live.push_back(rows.digest_at(0));
+  for (const Digest& digest : live) to.share(from, digest);
+  failpoint("fork: artifacts shared");
+  to.sync_shared();
+}
+
+// Everything of one version that a checkpoint holds.
+struct Saved {
+  std::vector<Artifact> parts;
+  std::vector<Member> members;
+  std::vector<Checkpointed> versions;
+};
+
+void save(const std::string& name, Version version, const ModelInstance& model, ArtifactStore& artifacts,
+          Saved& saved) {
+  for (const std::string& part : model.parts()) {
+    saved.parts.push_back(artifacts.put(part, [&](ByteSink& sink) { model.save(part, sink); }));
+    saved.members.push_back({name + "/" + part, saved.parts.back().digest});
+  }
+  saved.versions.push_back({name, version, model.state_digest()});
+}
+
+bool all_checkpointed(Database& database, const std::string& model, Version first, Version last) {
+  for (Version version = std::max<Version>(first, 1); version <= last; ++version) {
+    if (newest_checkpoint(database, model, version) != version) return false;
+  }
+  return true;
+}
+
+// Versions first … last of each model, restored as the parent would.
+std::map<Version, Saved> restore_versions(const Forking& fork, const RecordedParts& parts, ArtifactStore& artifacts) {
+  std::map<Version, Saved> saved;
+  StepGraph new_graph(fork.plan);
+  std::unique_ptr<Executor> executor;
+  for (std::size_t i = 0; i < fork.plan.models.size(); ++i) {
+    const std::string& name = fork.plan.models[i].name;
+    Version head = head_of(parts.database, name).value_or(0);
+    Version first =
+        oldest_to_restore(fork.plan, new_graph, ModelId(i), head, fork.request.step, [](TaskId) { return false; });
+    if (all_checkpointed(parts.database, name, first, head)) continue;
+    if (!executor) executor = make_executor(fork.parent_plan, fork.library, fork.options);
+    ModelId model(i);
+    for (std::size_t j = 0; j < fork.parent_plan.models.size(); ++j) {
+      if (fork.parent_plan.models[j].name == name) model = ModelId(j);
+    }
+    executor->run_on(fork.parent_plan.models[model.index()].group, [&] {
+      std::unique_ptr<ModelInstance> instance = fork.library.make_model(fork.parent_plan, model);
+      Version from = newest_checkpoint(parts.database, name, first);
+      restore_model(parts, model, *instance, from, head, [&](Version version, const WeightsDigest&) {
+        if (version > 0 && version >= first) save(name, version, *instance, artifacts, saved[version]);
+      });
+    });
+  }
+  return saved;
+}
+
+void add_checkpoints(Database& database, ArtifactStore& artifacts, std::map<Version, Saved> saved) {
+  TaskStore tasks(database, database.number("SELECT epoch FROM run"));
+  for (auto& [version, state] : saved) {
+    std::sort(state.members.begin(), state.members.end(),
+              [](const Member& a, const Member& b) { return a.name < b.name; });
+    std::string text = manifest_text("checkpoint", state.members);
+    Artifact artifact = artifacts.put("manifest", [&](ByteSink& sink) { sink.write(std::as_bytes(std::span(text))); });
+    Transaction transaction(database);
+    tasks.add_checkpoint({artifact, state.members}, state.parts, state.versions);
+    transaction.commit();
+  }
+}
+
+void fill(const Forking& fork) {
+  {
+    Database parent(fork.request.parent_dir / kDatabaseName, Database::Mode::read);
+    check_schema(parent);
+    parent.copy_into(fork.staged / kDatabaseName);
+  }
+  Database database(fork.staged / kDatabaseName, Database::Mode::write);
+  require_sound(database);
+  require_whole_run(database);
+  RecordedRun parent = recorded_run(database);
+  Step inherited = inherited_step(database);
+  ArtifactStore shared(fork.files, fork.request.parent_dir);
+  ArtifactStore artifacts(fork.files, fork.staged);
+  StepGraph parent_graph(fork.parent_plan);
+  RecordedParts parts{fork.parent_plan, parent_graph, parent.seed, database, shared, fork.library, inherited};
+  require_unchanged_files(parts);
+  become_fork(database, forked_run(fork, parent.name));
+  failpoint("fork: rows cut");
+  share_artifacts(shared, artifacts, database);
+  add_checkpoints(database, artifacts, restore_versions(fork, parts, artifacts));
+  copy_program(fork.files, fork.staged, fork.plan.sources);
+  failpoint("fork: checkpoints written");
+  database.checkpoint_truncate();
+}
+
+// After a failure that is reported anyway; the next run of this name removes what stays.
+void remove_quietly(FileLayer& files, const std::filesystem::path& folder) {
+  try {
+    files.remove_folder(folder);
+  } catch (const StoreError&) {
+    return;
+  }
+}
+
+Outcome fork_into(Forking fork) {
+  require_run(fork.files, fork.request.parent_dir);
+  require_same_models(fork);
+  fork.staged = stage_run_directory(fork.files, fork.request.run_dir);
+  try {
+    fill(fork);
+    publish_run_directory(fork.files, fork.staged, fork.request.run_dir);
+  } catch (...) {
+    remove_quietly(fork.files, fork.staged);
+    throw;
+  }
+  return {};
+}
+
+}  // namespace
+
+Outcome fork_run(const Plan& parent_plan, const Plan& plan, const ForkRequest& request, NodeLibrary& library,
+                 const EngineOptions& options) {
+  PosixFiles disk;
+  return caught([&] {
+    return fork_into({parent_plan, plan, request, library, options, options.files ? *options.files : disk, {}});
+  });
+}
+
+}  // namespace rlflow
