@@ -9,6 +9,7 @@
 
 #include "runtime/contract/check.h"
 #include "runtime/store/failpoint.h"
+#include "runtime/store/file_layer.h"
 
 namespace rlflow {
 namespace {
@@ -29,6 +30,10 @@ bool write_failed(int code) {
     if (error != 0) message += std::string(" (") + std::strerror(error) + ")";
     throw StoreError(ExitCode::person_must_act, "R0206", message,
                      "free space or make the folder accessible, then try again");
+  }
+  if ((code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB) {
+    // A page that the disk does not give is called malformed by SQLite too.
+    for (const char* suffix : {"", "-wal"}) require_readable(file.string() + suffix);
   }
   if (write_failed(code)) {
     // A sync that failed once may seem to succeed when tried again, so nothing is: the log stays as it is.

@@ -128,6 +128,20 @@ std::vector<std::filesystem::path> PosixFiles::list(const Path& folder) {
   return entries;
 }
 
+void require_readable(const std::filesystem::path& file) {
+  int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  int error = descriptor < 0 && errno != ENOENT ? errno : 0;
+  std::uint64_t done = 0;
+  std::vector<std::byte> buffer(1 << 16);
+  for (ssize_t count = 1; descriptor >= 0 && count > 0;) {
+    count = ::read(descriptor, buffer.data(), buffer.size());
+    if (count > 0) done += static_cast<std::uint64_t>(count);
+    if (count < 0) error = errno;
+  }
+  if (descriptor >= 0) ::close(descriptor);
+  if (error != 0) throw file_failure(error, "read", file, " at byte " + std::to_string(done));
+}
+
 void publish_text(FileLayer& files, const std::filesystem::path& folder, const std::string& name,
                   const std::string& text) {
   std::filesystem::path temporary = folder / (name + ".new");

@@ -70,6 +70,9 @@ std::int64_t lock_holder(const std::filesystem::path& file);
 StoreError file_failure(int error, const std::string& doing, const std::filesystem::path& path,
                         const std::string& where = {});
 
+// Reads all of a file to learn whether the disk gives it: StoreError R0206 if not; an absent one is fine.
+void require_readable(const std::filesystem::path& file);
+
 // Writes `text` as `folder/name`: temporary file, sync, rename, sync of the folder.
 void publish_text(FileLayer& files, const std::filesystem::path& folder, const std::string& name,
                   const std::string& text);
