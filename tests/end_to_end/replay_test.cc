@@ -31,6 +31,18 @@ TEST_F(Replay, EveryKindOfTaskIsIdentical) {
   }
 }
 
+TEST_F(Replay, TwoHundredTasksOfARunAreIdentical) {
+  ASSERT_EQ(rlflow(small_grpo(runs_->path(), "long", 36, {"-s", "kl=0.02"})).exit_code, 0);
+  ProcessResult result = rlflow({"replay", "long", "--steps", "0..36", "--runs-dir", runs_->path()});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  std::size_t identical = 0;
+  for (std::size_t at = 0; (at = result.out.find("  identical\n", at)) != std::string::npos; ++at) ++identical;
+  EXPECT_GE(identical, 200u);
+  EXPECT_EQ(result.out.find("differs"), std::string::npos) << result.out;
+  EXPECT_EQ(result.out.find("cannot"), std::string::npos) << result.out;
+  std::printf("%zu lines say identical\n", identical);
+}
+
 TEST_F(Replay, AnUnknownTaskCannotBeAnswered) {
   EXPECT_EQ(replay("kl", "traj:99").exit_code, 2);
   EXPECT_EQ(replay("kl", "nothing:1").exit_code, 2);
