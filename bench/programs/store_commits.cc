@@ -63,6 +63,11 @@ double record(const fs::path& file, Step steps) {
     all.emplace_back();
     for (int i = 0; i < kTasksOfStep; ++i) all.back().push_back(task_of(step, i));
   }
+  {
+    Transaction transaction(database);
+    store.commit_step(0, 0);
+    transaction.commit();
+  }
   const double began = now();
   for (Step step = 1; step <= steps; ++step) {
     Transaction transaction(database);
@@ -121,9 +126,10 @@ double insert_raw(const fs::path& recorded, const fs::path& file, Step steps) {
   require(to, sqlite3_open(file.c_str(), &to));
   execute(to, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=ON");
   sqlite3_stmt* tables = nullptr;
-  require(from,
-          sqlite3_prepare_v2(from, "SELECT sql FROM sqlite_master WHERE type IN('table','index') AND sql IS NOT NULL",
-                             -1, &tables, nullptr));
+  require(from, sqlite3_prepare_v2(from,
+                                   "SELECT sql FROM sqlite_master WHERE type IN('table','index') AND sql IS NOT NULL "
+                                   "AND name NOT LIKE 'sqlite_%'",
+                                   -1, &tables, nullptr));
   while (sqlite3_step(tables) == SQLITE_ROW) execute(to, reinterpret_cast<const char*>(sqlite3_column_text(tables, 0)));
   sqlite3_finalize(tables);
   std::vector<std::vector<Row>> rows(static_cast<std::size_t>(steps));
