@@ -4,14 +4,15 @@ A figure is the median of the runs of one `rlflow check`, program start included
 4 KiB takes more than 25 ms beyond the start, or a program of the project more than 50 ms.
 """
 import argparse
-import json
 import os
 import resource
 import statistics
 import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+import results_file
+
+ROOT = results_file.ROOT
 PROGRAM = os.path.join(ROOT, "build/rlflow")
 SMALL = 4096  # bytes
 LIMIT_SMALL = 25.0  # ms beyond the start
@@ -30,11 +31,6 @@ def files_below(*folders):
         for path, _, names in sorted(os.walk(os.path.join(ROOT, folder))):
             for name in sorted(names):
                 yield os.path.relpath(os.path.join(path, name), ROOT)
-
-
-def machine():
-    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
-    return {"cpu": model, "cores": os.cpu_count()}
 
 
 def row(name, runs, limit, conditions):
@@ -64,10 +60,7 @@ def main():
              if os.path.getsize(os.path.join(ROOT, path)) <= SMALL]
     path, runs = slowest_text(texts, a.runs, start)
     rows.append(row("slowest small text", runs, LIMIT_SMALL, f"{path}; beyond the start; of {len(texts)} texts"))
-    result = {"bench": "compile_check", "machine": machine(), "rows": rows}
-    out = os.path.join(ROOT, "bench/results/compile_check.json")
-    os.makedirs(os.path.dirname(out), exist_ok=True)
-    json.dump(result, open(out, "w"), indent=1)
+    out = results_file.write("compile_check", rows)
     failed = False
     for r in rows:
         beyond = r["value"] > r["limit"]

@@ -11,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+import results_file
+
+ROOT = results_file.ROOT
 WARM_UP = 5
 # Fresh memory is slow on virtual machines, so the peer keeps what it freed, as rlflow does by itself.
 PEER_ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "1073741824", "MALLOC_TRIM_THRESHOLD_": "1073741824"}
@@ -33,11 +35,6 @@ def peer_round(steps):
     return json.loads(out)["seconds"][WARM_UP:]
 
 
-def machine():
-    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
-    return {"cpu": model, "cores": os.cpu_count()}
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=5)
@@ -52,10 +49,7 @@ def main():
     row = {"name": "grpo_step", "value": value, "unit": "s", "better": "lower", "runs": ours,
            "peer": {"name": "plain PyTorch", "value": peer, "runs": peers}, "ratio": peer / value, "limit": None,
            "share": None, "conditions": f"models/tiny, 32 x 8, max_new 34, steps {WARM_UP + 1}..{a.steps}, 2 threads"}
-    result = {"bench": "cpu_grpo_step", "machine": machine(), "rows": [row]}
-    path = os.path.join(ROOT, "bench/results/cpu_grpo_step.json")
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    json.dump(result, open(path, "w"), indent=1)
+    path = results_file.write("cpu_grpo_step", [row])
     print(f"rlflow {value:.3f} s a step, plain PyTorch {peer:.3f} s: {peer / value:.2f} x as fast  ({path})")
 
 

@@ -1,12 +1,13 @@
 """CPU milliseconds (user and system) of the verbs that should start at once: the least of ten runs each."""
-import json
 import os
 import resource
 import statistics
 import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+import results_file
+
+ROOT = results_file.ROOT
 PROGRAM = "pipelines/tiny_grpo.rlflow"
 VERBS = {"version": ["--version"], "check": ["check", PROGRAM], "fmt": ["fmt", "--check", PROGRAM],
          "plan": ["plan", PROGRAM], "graph": ["graph", PROGRAM], "explain": ["explain", "E0301"]}
@@ -27,9 +28,7 @@ def main():
                      "ratio": None, "limit": {"name": "target", "value": 50.0}, "share": min(runs) / 50.0,
                      "conditions": "least of 10, warm file cache"})
         print(f"{name:8}  least {min(runs):6.1f} ms  median {statistics.median(runs):6.1f} ms")
-    path = os.path.join(ROOT, "bench/results/startup.json")
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    json.dump({"bench": "startup", "rows": rows}, open(path, "w"), indent=1)
+    results_file.write("startup", rows)
 
 
 if __name__ == "__main__":

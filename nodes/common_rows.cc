@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "nodes/node_around.h"
+
 namespace rlflow {
 namespace {
 
@@ -88,26 +90,21 @@ std::optional<GroupSet> common_groups(const TaskInputs& inputs) {
   return differ ? common : std::nullopt;
 }
 
-class WithCommonRows final : public Node {
+class WithCommonRows final : public NodeAround {
  public:
-  explicit WithCommonRows(std::unique_ptr<Node> inner) : inner_(std::move(inner)) {}
+  using NodeAround::NodeAround;
 
-  TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
+ private:
+  TaskInputs given(const TaskInputs& inputs) const override {
+    TaskInputs cut = inputs;
     const std::optional<GroupSet> common = common_groups(inputs);
-    if (!common) return inner_->run(inputs, context);
-    TaskInputs given = inputs;
-    for (PayloadPtr& payload : given.payloads) {
+    if (!common) return cut;
+    for (PayloadPtr& payload : cut.payloads) {
       const BatchDescriptor* batch = batch_of(payload.get());
       if (batch != nullptr && groups_in(*batch) != *common) payload = cut_payload(*payload, cut_to(*batch, *common));
     }
-    return inner_->run(given, context);
+    return cut;
   }
-  bool retries_by_sample() const override { return inner_->retries_by_sample(); }
-  bool emits_groups() const override { return inner_->emits_groups(); }
-  bool works_by_group() const override { return inner_->works_by_group(); }
-
- private:
-  std::unique_ptr<Node> inner_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nodes/batches.h"
+#include "nodes/node_around.h"
 
 namespace rlflow {
 namespace {
@@ -28,27 +29,23 @@ double number_of(const Metrics& metrics, const MetricInput& input) {
   throw std::runtime_error(name + " was not reported in this step");
 }
 
-class WithMetricInputs final : public Node {
+class WithMetricInputs final : public NodeAround {
  public:
   WithMetricInputs(std::unique_ptr<Node> inner, std::vector<MetricInput> metrics)
-      : inner_(std::move(inner)), metrics_(std::move(metrics)) {}
+      : NodeAround(std::move(inner)), metrics_(std::move(metrics)) {}
 
-  TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
-    TaskInputs given = inputs;
+ private:
+  TaskInputs given(const TaskInputs& inputs) const override {
+    TaskInputs read = inputs;
     for (const MetricInput& input : metrics_) {
-      PayloadPtr& payload = given.payloads.at(input.index);
+      PayloadPtr& payload = read.payloads.at(input.index);
       // `init` of `prev` is a scalar already; an absent optional input stays absent.
       const auto* metrics = dynamic_cast<const Metrics*>(payload.get());
       if (metrics != nullptr) payload = std::make_shared<Scalar>(number_of(*metrics, input));
     }
-    return inner_->run(given, context);
+    return read;
   }
-  bool retries_by_sample() const override { return inner_->retries_by_sample(); }
-  bool emits_groups() const override { return inner_->emits_groups(); }
-  bool works_by_group() const override { return inner_->works_by_group(); }
 
- private:
-  std::unique_ptr<Node> inner_;
   std::vector<MetricInput> metrics_;
 };
 

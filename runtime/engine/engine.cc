@@ -9,15 +9,13 @@
 #include "runtime/engine/run_birth.h"
 #include "runtime/engine/run_loop.h"
 #include "runtime/engine/ticker.h"
-#include "runtime/store/bundle_rows.h"
 #include "runtime/store/collection.h"
 #include "runtime/store/failpoint.h"
 #include "runtime/store/fsck.h"
 #include "runtime/store/leftovers.h"
-#include "runtime/store/migration.h"
 #include "runtime/store/record_queries.h"
 #include "runtime/store/run_directory.h"
-#include "runtime/store/schema.h"
+#include "runtime/store/writable_run.h"
 
 namespace rlflow {
 namespace {
@@ -80,9 +78,6 @@ void warn_of_environment(const Session& session, const RecordedRun& run,
     }
   }
 }
-
-// SQLite passes over a folder that cannot be synced; in that folder stands the log that it has just made.
-void make_log_durable(const Session& session) { session.files.sync_folder(session.request.run_dir); }
 
 // The last word of a run: checkpoint of every clean model at its head, state, reason.
 void leave(const Session& session, const RunLoop& loop, const ModelStates& models, Recorder& recorder,
@@ -153,9 +148,8 @@ Outcome begin(const Session& session) {
   // Models first: a missing or damaged file is told before anything is written.
   ModelStates models(session.plan, session.graph, session.library, *executor);
   create_run(session.files, session.plan, session.request, session.library, models, session.clock.wall_ms());
-  RunLock lock(session.files, session.request.run_dir);
-  Database database(session.request.run_dir / kDatabaseName, Database::Mode::write);
-  make_log_durable(session);
+  WritableRun opened(session.files, session.request.run_dir);
+  Database& database = opened.database();
   TaskStore tasks(database, 1);
   ArtifactStore artifacts(session.files, session.request.run_dir);
   say_opened(session, 0);
@@ -164,15 +158,8 @@ Outcome begin(const Session& session) {
 
 Outcome resume(const Session& session) {
   const std::filesystem::path& run_dir = session.request.run_dir;
-  require_run(session.files, run_dir);
-  require_writable(run_dir);
-  RunLock lock(session.files, run_dir);
-  Database database(run_dir / kDatabaseName, Database::Mode::write);
-  make_log_durable(session);
-  migrate(session.files, database);
-  check_schema(database);
-  require_sound(database);
-  require_whole_run(database);
+  WritableRun opened(session.files, run_dir);
+  Database& database = opened.database();
   RecordedRun run = recorded_run(database);
   if (auto refused = refuse_resume(session, run)) return *refused;
   session.library.prepare(session.plan, run_dir);

@@ -118,15 +118,11 @@ Outcome export_into(Bundling bundle, const TaskExportRequest& request) {
   std::filesystem::path place = std::filesystem::absolute(request.folder).lexically_normal();
   if (!place.has_filename()) place = place.parent_path();
   std::error_code error;
-  std::filesystem::remove(place, error);  // an empty folder may stand there; `stage` refuses a full one
-  bundle.staged = stage_run_directory(bundle.files, place);
-  try {
+  std::filesystem::remove(place, error);  // an empty folder may stand there; a full one is refused
+  make_run_directory(bundle.files, place, [&](const std::filesystem::path& staged) {
+    bundle.staged = staged;
     fill(bundle, session);
-  } catch (...) {
-    std::filesystem::remove_all(bundle.staged, error);
-    throw;
-  }
-  publish_run_directory(bundle.files, bundle.staged, place);
+  });
   return {};
 }
 

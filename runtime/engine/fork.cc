@@ -160,26 +160,13 @@ void fill(const Forking& fork) {
   database.checkpoint_truncate();
 }
 
-// After a failure that is reported anyway; the next run of this name removes what stays.
-void remove_quietly(FileLayer& files, const std::filesystem::path& folder) {
-  try {
-    files.remove_folder(folder);
-  } catch (const StoreError&) {
-    return;
-  }
-}
-
 Outcome fork_into(Forking fork) {
   require_run(fork.files, fork.request.parent_dir);
   require_same_models(fork);
-  fork.staged = stage_run_directory(fork.files, fork.request.run_dir);
-  try {
+  make_run_directory(fork.files, fork.request.run_dir, [&](const std::filesystem::path& staged) {
+    fork.staged = staged;
     fill(fork);
-    publish_run_directory(fork.files, fork.staged, fork.request.run_dir);
-  } catch (...) {
-    remove_quietly(fork.files, fork.staged);
-    throw;
-  }
+  });
   return {};
 }
 

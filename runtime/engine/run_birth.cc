@@ -45,29 +45,14 @@ void fill(FileLayer& files, const std::filesystem::path& staged, const Plan& pla
   database.checkpoint_truncate();
 }
 
-// After a failure that is reported anyway.
-void remove_quietly(FileLayer& files, const std::filesystem::path& folder) {
-  try {
-    files.remove_folder(folder);
-  } catch (const StoreError&) {
-    return;
-  }
-}
-
 }  // namespace
 
 void create_run(FileLayer& files, const Plan& plan, const RunRequest& request, NodeLibrary& library,
                 const ModelStates& models, std::int64_t now_ms) {
   NewRun run = new_run(plan, request, library, models);
   run.created_ms = now_ms;
-  std::filesystem::path staged = stage_run_directory(files, request.run_dir);
-  try {
-    fill(files, staged, plan, std::move(run));
-    publish_run_directory(files, staged, request.run_dir);
-  } catch (const StoreError&) {
-    remove_quietly(files, staged);
-    throw;
-  }
+  make_run_directory(files, request.run_dir,
+                     [&](const std::filesystem::path& staged) { fill(files, staged, plan, std::move(run)); });
 }
 
 }  // namespace rlflow

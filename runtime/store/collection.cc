@@ -3,13 +3,10 @@
 
 #include <chrono>
 
-#include "runtime/store/bundle_rows.h"
 #include "runtime/store/failpoint.h"
-#include "runtime/store/fsck.h"
 #include "runtime/store/leftovers.h"
-#include "runtime/store/migration.h"
-#include "runtime/store/run_directory.h"
 #include "runtime/store/schema.h"
+#include "runtime/store/writable_run.h"
 
 namespace rlflow {
 namespace {
@@ -44,14 +41,8 @@ void finish_removals(Database& database, TaskStore& tasks, ArtifactStore& artifa
 
 Collection collect_garbage(FileLayer& files, const std::filesystem::path& run_dir, const Retention& retention,
                            std::optional<Step> before, bool dry_run) {
-  require_run(files, run_dir);
-  require_writable(run_dir);
-  RunLock lock(files, run_dir);
-  Database database(run_dir / kDatabaseName, Database::Mode::write);
-  migrate(files, database);
-  check_schema(database);
-  require_sound(database);
-  require_whole_run(database);
+  WritableRun opened(files, run_dir);
+  Database& database = opened.database();
   ArtifactStore artifacts(files, run_dir);
   TaskStore tasks(database, database.number("SELECT epoch FROM run"));
   Collection collection;

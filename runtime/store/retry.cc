@@ -1,12 +1,9 @@
 // Failed tasks back to admitted.
 #include "runtime/store/retry.h"
 
-#include "runtime/store/bundle_rows.h"
-#include "runtime/store/fsck.h"
-#include "runtime/store/migration.h"
 #include "runtime/store/record_queries.h"
-#include "runtime/store/run_directory.h"
 #include "runtime/store/schema.h"
+#include "runtime/store/writable_run.h"
 
 namespace rlflow {
 namespace {
@@ -38,14 +35,8 @@ void require_failed(Database& database, const TaskName& task, bool found) {
 
 std::vector<TaskName> reset_failed_tasks(FileLayer& files, const std::filesystem::path& run_dir,
                                          const std::optional<TaskName>& only) {
-  require_run(files, run_dir);
-  require_writable(run_dir);
-  RunLock lock(files, run_dir);
-  Database database(run_dir / kDatabaseName, Database::Mode::write);
-  migrate(files, database);
-  check_schema(database);
-  require_sound(database);
-  require_whole_run(database);
+  WritableRun opened(files, run_dir);
+  Database& database = opened.database();
   TaskStore tasks(database, database.number("SELECT epoch FROM run"));
   std::vector<TaskName> reset;
   Transaction transaction(database);

@@ -31,6 +31,41 @@ void remove_abandoned(FileLayer& files, const std::filesystem::path& parent, con
   }
 }
 
+std::filesystem::path stage(FileLayer& files, const std::filesystem::path& run_dir) {
+  require_free(files, run_dir);
+  std::filesystem::path parent = std::filesystem::absolute(run_dir).parent_path();
+  make_durable_folders(files, parent);
+  std::string prefix = "." + run_dir.filename().string() + ".new-";
+  remove_abandoned(files, parent, prefix);
+  std::filesystem::path staged = parent / (prefix + std::to_string(::getpid()));
+  files.make_folder(staged);
+  for (const char* room : {"artifacts", "tmp", "log", "program"}) files.make_folder(staged / room);
+  return staged;
+}
+
+void publish(FileLayer& files, const std::filesystem::path& staged, const std::filesystem::path& run_dir) {
+  files.sync_folder(staged);
+  failpoint("birth: staged");
+  try {
+    files.rename(staged, run_dir);
+  } catch (const StoreError&) {
+    require_free(files, run_dir);  // two runs of one name began at once: the other was first
+    throw;
+  }
+  failpoint("birth: renamed");
+  files.sync_folder(staged.parent_path());
+  failpoint("birth: durable");
+}
+
+// After a failure that is reported anyway; the next run of this name removes what stays.
+void remove_quietly(FileLayer& files, const std::filesystem::path& folder) {
+  try {
+    files.remove_folder(folder);
+  } catch (const StoreError&) {
+    return;
+  }
+}
+
 }  // namespace
 
 RunLock::RunLock(FileLayer& files, const std::filesystem::path& run_dir) {
@@ -48,31 +83,16 @@ RunLock::RunLock(FileLayer& files, const std::filesystem::path& run_dir) {
 
 std::int64_t run_holder(const std::filesystem::path& run_dir) { return lock_holder(run_dir / "lock"); }
 
-std::filesystem::path stage_run_directory(FileLayer& files, const std::filesystem::path& run_dir) {
-  require_free(files, run_dir);
-  std::filesystem::path parent = std::filesystem::absolute(run_dir).parent_path();
-  make_durable_folders(files, parent);
-  std::string prefix = "." + run_dir.filename().string() + ".new-";
-  remove_abandoned(files, parent, prefix);
-  std::filesystem::path staged = parent / (prefix + std::to_string(::getpid()));
-  files.make_folder(staged);
-  for (const char* room : {"artifacts", "tmp", "log", "program"}) files.make_folder(staged / room);
-  return staged;
-}
-
-void publish_run_directory(FileLayer& files, const std::filesystem::path& staged,
-                           const std::filesystem::path& run_dir) {
-  files.sync_folder(staged);
-  failpoint("birth: staged");
+void make_run_directory(FileLayer& files, const std::filesystem::path& run_dir,
+                        const std::function<void(const std::filesystem::path& staged)>& fill) {
+  std::filesystem::path staged = stage(files, run_dir);
   try {
-    files.rename(staged, run_dir);
-  } catch (const StoreError&) {
-    require_free(files, run_dir);  // two runs of one name began at once: the other was first
+    fill(staged);
+    publish(files, staged, run_dir);
+  } catch (...) {
+    remove_quietly(files, staged);
     throw;
   }
-  failpoint("birth: renamed");
-  files.sync_folder(staged.parent_path());
-  failpoint("birth: durable");
 }
 
 void copy_program(FileLayer& files, const std::filesystem::path& run_dir, const std::vector<PlanSource>& sources) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,10 +29,11 @@ class RunLock {
 // The process that holds the lock of a run folder; 0 if nobody does.
 std::int64_t run_holder(const std::filesystem::path& run_dir);
 
-// A run is born whole: its folder is filled under another name beside its own, then renamed.
-// `stage` makes the rooms and returns that folder; StoreError R0202 if something is at `run_dir` already.
-std::filesystem::path stage_run_directory(FileLayer& files, const std::filesystem::path& run_dir);
-void publish_run_directory(FileLayer& files, const std::filesystem::path& staged, const std::filesystem::path& run_dir);
+// A run is born whole: its folder is made under another name beside its own with all of its rooms, filled by `fill`,
+// then renamed and durable. StoreError R0202 if something is at `run_dir` already. What `fill` throws is passed on, and
+// nothing stays behind.
+void make_run_directory(FileLayer& files, const std::filesystem::path& run_dir,
+                        const std::function<void(const std::filesystem::path& staged)>& fill);
 // Copies the sources, for people to read: program/<position>-<file name>.
 void copy_program(FileLayer& files, const std::filesystem::path& run_dir, const std::vector<PlanSource>& sources);
 std::filesystem::path program_copy(const std::filesystem::path& run_dir, std::size_t number, const std::string& path);

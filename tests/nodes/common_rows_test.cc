@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "nodes/metric_inputs.h"
 #include "nodes/payload_cast.h"
 
 namespace rlflow {
@@ -12,6 +13,9 @@ namespace {
 class Witness final : public Node {
  public:
   explicit Witness(TaskInputs& seen) : seen_(seen) {}
+  bool retries_by_sample() const override { return true; }
+  bool emits_groups() const override { return true; }
+  bool works_by_group() const override { return true; }
   TaskResult run(const TaskInputs& inputs, const TaskContext&) override {
     seen_ = inputs;
     return {};
@@ -85,6 +89,18 @@ TEST(CommonRows, OtherNumbersOfResponsesAreLeftAlone) {
   const TaskInputs seen = seen_with({traj, baseline});
   EXPECT_EQ(seen.payloads[0], traj);
   EXPECT_EQ(seen.payloads[1], baseline);
+}
+
+// A node that read a metric kept to no `retry` of its own any more: what stood before it did not say so.
+TEST(CommonRows, WhatStandsBeforeANodeSaysWhatItSays) {
+  TaskInputs seen;
+  Plan plan;
+  plan.nodes.resize(1);
+  plan.nodes[0].inputs.push_back({NodeId(0), 0, true, 0.0, "loss"});
+  std::unique_ptr<Node> node = with_metric_inputs(with_common_rows(std::make_unique<Witness>(seen)), plan, NodeId(0));
+  EXPECT_TRUE(node->retries_by_sample());
+  EXPECT_TRUE(node->emits_groups());
+  EXPECT_TRUE(node->works_by_group());
 }
 
 }  // namespace
