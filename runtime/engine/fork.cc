@@ -9,6 +9,7 @@
 #include "runtime/engine/needed_versions.h"
 #include "runtime/engine/outcomes.h"
 #include "runtime/engine/source_files.h"
+#include "runtime/engine/task_key.h"
 #include "runtime/store/bundle_rows.h"
 #include "runtime/store/failpoint.h"
 #include "runtime/store/fork_rows.h"
@@ -30,20 +31,32 @@ struct Forking {
   std::filesystem::path staged;
 };
 
-std::set<std::string> model_names(const Plan& plan) {
+std::set<std::string> trained_models(const Plan& plan) {
   StepGraph graph(plan);
   std::set<std::string> names;
-  for (std::size_t i = 0; i < plan.models.size(); ++i) {
-    names.insert((graph.versioned(ModelId(i)) ? "trained " : "fixed ") + plan.models[i].name);
-  }
+  for (ModelId model : graph.versioned_models()) names.insert(plan.models[model.index()].name);
   return names;
 }
 
-// A model that the parent has not trained has no version to begin with.
+bool same_weights_at_first(const PlanModel& a, const PlanModel& b) {
+  return a.random_init == b.random_init && a.path == b.path && a.init_seed == b.init_seed && a.head == b.head;
+}
+
+// A model that the parent has not trained has no version to begin with. One that is never trained may come and go, but
+// not become another under the same name: its recorded version 0 is what tasks of the parent have read.
 void require_same_models(const Forking& fork) {
-  if (model_names(fork.parent_plan) == model_names(fork.plan)) return;
-  throw StoreError(ExitCode::no, "R0218", "the program trains other models than the run it is to go on with",
-                   "start a new run");
+  if (trained_models(fork.parent_plan) != trained_models(fork.plan)) {
+    throw StoreError(ExitCode::no, "R0218", "the program trains other models than the run it is to go on with",
+                     "start a new run");
+  }
+  for (const PlanModel& model : fork.plan.models) {
+    for (const PlanModel& before : fork.parent_plan.models) {
+      if (before.name != model.name || same_weights_at_first(before, model)) continue;
+      throw StoreError(ExitCode::no, "R0218",
+                       "model `" + model.name + "` has other weights than in the run it is to go on with",
+                       "give it another name, or start a new run");
+    }
+  }
 }
 
 ForkedRun forked_run(const Forking& fork, const std::string& parent) {
@@ -135,6 +148,27 @@ void add_checkpoints(Database& database, ArtifactStore& artifacts, std::map<Vers
   }
 }
 
+// Version 0 of the models that the program adds; they are not trained.
+void add_new_models(const Forking& fork, Database& database, ArtifactStore& artifacts) {
+  std::vector<InitialVersion> added;
+  std::unique_ptr<Executor> executor;
+  for (std::size_t i = 0; i < fork.plan.models.size(); ++i) {
+    const PlanModel& model = fork.plan.models[i];
+    if (head_of(database, model.name)) continue;
+    if (!executor) executor = make_executor(fork.plan, fork.library, fork.options);
+    executor->run_on(model.group, [&] {
+      const WeightsDigest weights = fork.library.make_model(fork.plan, ModelId(i))->weights_digest();
+      added.push_back({model.name, weights, first_lineage(model, weights)});
+    });
+  }
+  if (added.empty()) return;
+  std::string text = origin_manifest(hash_source_files(fork.plan, fork.library));
+  Artifact origin = artifacts.put("manifest", [&](ByteSink& sink) { sink.write(std::as_bytes(std::span(text))); });
+  Transaction transaction(database);
+  TaskStore(database, database.number("SELECT epoch FROM run")).add_first_versions(origin, added);
+  transaction.commit();
+}
+
 void fill(const Forking& fork) {
   {
     Database parent(fork.request.parent_dir / kDatabaseName, Database::Mode::read);
@@ -155,6 +189,7 @@ void fill(const Forking& fork) {
   failpoint("fork: rows cut");
   share_artifacts(shared, artifacts, database);
   add_checkpoints(database, artifacts, restore_versions(fork, parts, artifacts));
+  add_new_models(fork, database, artifacts);
   copy_program(fork.files, fork.staged, fork.plan.sources);
   failpoint("fork: checkpoints written");
   database.checkpoint_truncate();

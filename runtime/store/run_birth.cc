@@ -27,21 +27,19 @@ void add_run_row(Database& database, const NewRun& run) {
   seal_row(database, kRunTable);
 }
 
-void add_first_versions(Database& database, const NewRun& run) {
-  database.run("INSERT INTO artifacts(digest,kind,bytes,state,sum) VALUES(?1,?2,?3,'live',x'')", run.origin.digest,
-               run.origin.kind, static_cast<std::int64_t>(run.origin.bytes));
-  seal_row(database, kArtifactsTable, run.origin.digest);
-  for (const InitialVersion& model : run.models) {
-    database.run(
+}  // namespace
+
+void TaskStore::add_first_versions(const Artifact& origin, std::span<const InitialVersion> models) {
+  add_artifact(origin);
+  for (const InitialVersion& model : models) {
+    database_.run(
         "INSERT INTO versions(model,version,outcome,applied,planned,wdigest,lineage,ckpt,sum) "
         "VALUES(?1,0,'init',0,0,?2,?3,?4,x'')",
-        model.model, model.weights, model.lineage, run.origin.digest);
-    seal_row(database, kVersionsTable, model.model, std::int64_t{0});
-    database.run("INSERT INTO heads(model,head) VALUES(?1,0)", model.model);
+        model.model, model.weights, model.lineage, origin.digest);
+    seal_row(database_, kVersionsTable, model.model, std::int64_t{0});
+    database_.run("INSERT INTO heads(model,head) VALUES(?1,0)", model.model);
   }
 }
-
-}  // namespace
 
 void TaskStore::create_run(Database& database, const NewRun& run) {
   Transaction transaction(database);
@@ -54,7 +52,7 @@ void TaskStore::create_run(Database& database, const NewRun& run) {
                  static_cast<std::int64_t>(file.bytes));
     seal_row(database, kFilesTable, file.path);
   }
-  add_first_versions(database, run);
+  TaskStore(database, 1).add_first_versions(run.origin, run.models);
   transaction.commit();
 }
 

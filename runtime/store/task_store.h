@@ -144,6 +144,8 @@ class TaskStore {
   void add_checkpoint(const Manifest& manifest, std::span<const Artifact> parts,
                       std::span<const Checkpointed> versions);
   void add_artifact(const Artifact& artifact);  // or brings it back to life
+  // Version 0 of models that the run does not know yet; `origin` names the source files that they come from.
+  void add_first_versions(const Artifact& origin, std::span<const InitialVersion> models);
   void set_state(const std::string& state, const std::string& reason);
   void add_event(const std::string& kind, const std::optional<TaskName>& task, const std::string& text,
                  std::int64_t mono_ms, std::int64_t wall_ms);

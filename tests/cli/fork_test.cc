@@ -12,6 +12,7 @@ class ForkVerb : public TinyRuns<ForkVerb> {
   static void make_runs() {
     must({"run", "p.rlflow", "--name", "one"});
     must({"run", "p.rlflow", "--name", "cool", "-s", "traj.temperature=0.5"});
+    must({"run", "p.rlflow", "--name", "held", "-s", "kl=0.05"});
   }
 
  protected:
@@ -43,6 +44,29 @@ TEST_F(ForkVerb, WithAChangeFromTheStartIsTheRunThatHadItFromTheStart) {
   EXPECT_EQ(made.at("changes")[0].at("address"), "traj.temperature");
   must({"resume", "child"});
   EXPECT_EQ(diff("cool", "child").at("same"), true) << diff("cool", "child");
+}
+
+// README's own example was refused: a KL term brings the frozen reference with it, which the parent did not load.
+TEST_F(ForkVerb, WithAFrozenModelThatComesOrGoes) {
+  must({"fork", "one", "--from-step", "0", "-s", "kl=0.05", "--name", "child"});
+  must({"fsck", "child", "--deep"});
+  must({"resume", "child"});
+  EXPECT_EQ(diff("held", "child").at("same"), true) << diff("held", "child");
+  must({"fsck", "child", "--deep"});
+  fs::remove_all(run_dir("child"));
+  must({"fork", "held", "--from-step", "1", "-s", "kl=0", "--name", "child"});
+  must({"resume", "child"});
+  must({"fsck", "child", "--deep"});
+  must({"replay", "child", "--task", "step:3"});
+}
+
+TEST_F(ForkVerb, WithAFrozenModelThatIsAnotherIsRefused) {
+  fs::copy(path("models/tiny"), path("models/other"));
+  write_file(path("other.rlflow"),
+             spoilt("model ref    = load(\"models/tiny\")", "model ref    = load(\"models/other\")"));
+  ProcessResult refused = run({"fork", "held", "--from-step", "1", "--with", "other.rlflow", "--name", "child"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_NE(refused.err.find("model `ref` has other weights"), std::string::npos) << refused.err;
 }
 
 TEST_F(ForkVerb, WithAnotherOptimizerBeginsAtTheWeightsOfItsParent) {

@@ -22,7 +22,8 @@ class Changing : public ::testing::Test {
  protected:
   Changing() { EXPECT_EQ(testing::run_fake(plan_, run_dir_).code, ExitCode::yes); }
   // What opening says, with the disk refusing what `refused` names.
-  std::string failure_of(const std::function<void(FileLayer&)>& change, const std::function<bool(const DiskOp&)>& refused) {
+  std::string failure_of(const std::function<void(FileLayer&)>& change,
+                         const std::function<bool(const DiskOp&)>& refused) {
     testing::RecordedDisk disk(base_);
     disk.before = [&](const DiskOp& op) { return refused(op) ? Fate::io_error : Fate::pass; };
     try {
@@ -48,9 +49,8 @@ class Changing : public ::testing::Test {
 TEST_F(Changing, ALogWhoseFolderCannotBeSyncedIsNotWrittenTo) {
   const auto before = testing::trace_of(run_dir_);
   for (const auto& [name, change] : changes_) {
-    EXPECT_EQ(failure_of(change, [&](const DiskOp& op) {
-                return op.kind == DiskOp::Kind::sync_folder && op.path == run_dir_;
-              }),
+    EXPECT_EQ(failure_of(change,
+                         [&](const DiskOp& op) { return op.kind == DiskOp::Kind::sync_folder && op.path == run_dir_; }),
               "R0206")
         << name;
     EXPECT_EQ(testing::trace_of(run_dir_), before) << name;
