@@ -1,7 +1,7 @@
 """Tasks a second that the store records, beside raw SQLite inserting the same final rows, in turns on this disk.
 
 Eight tasks and one transaction a step, synchronous=FULL. Raw SQLite has the tables and indices without the triggers,
-and inserts each final row once; the store admits, starts and finishes each task and seals its rows.
+and inserts each final row once; the store admits, starts and finishes each task and sums its pages.
 """
 import argparse
 import json

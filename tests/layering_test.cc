@@ -49,7 +49,7 @@ struct ThirdParty {
 const std::vector<ThirdParty> kThirdParty = {
     {"(antlr4|RlFlow(Lexer|Parser|BaseVisitor|Visitor)).*", {"compiler/parse.cc"}},
     {"toml\\+\\+/.*", {"compiler/override_file.cc"}},
-    {"sqlite3\\.h", {"runtime/store/database.cc"}},
+    {"sqlite3\\.h", {"runtime/store/database.cc", "runtime/store/page_sums.cc"}},
     {"(tbb|oneapi)/.*", {"runtime/engine/tbb_graph.cc", "runtime/engine/device_groups.cc"}},
     {"openssl/.*", {"runtime/contract/digest.cc"}},
     {"pcre2\\.h", {"nodes/format/pattern.cc"}},

@@ -130,9 +130,14 @@ bool compare_outputs(const Replay& replay, const TaskResult& result) {
     const std::string& name = replay.node().outputs[port].name;
     std::string label = "output " + std::to_string(port) + (name.empty() ? "" : " `" + name + "`");
     replay.report.redone.push_back("compared: " + label + " " + hex(digest));
-    if (digest == recorded[port].digest) continue;
+    const bool kept = !collected(replay.session.database, recorded[port].digest);
+    if (digest == recorded[port].digest) {
+      // Its file is compared too: one that changed since is refused by name.
+      if (kept) replay.session.artifacts.get(recorded[port].digest);
+      continue;
+    }
     replay.report.detail = label + " differs";
-    if (!collected(replay.session.database, recorded[port].digest)) {
+    if (kept) {
       replay.report.detail +=
           " at " + first_differing_byte(replay.session.artifacts.get(recorded[port].digest), now.bytes);
     }

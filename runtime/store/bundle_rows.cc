@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "runtime/store/schema.h"
+#include "runtime/store/record_queries.h"
 
 namespace rlflow {
 namespace {
@@ -59,12 +59,6 @@ std::set<Digest> needed_digests(Database& database, std::int64_t task, Version m
   return needed;
 }
 
-void reseal(Database& database) {
-  for (const SummedTable* table : summed_tables()) {
-    database.execute("UPDATE " + std::string(table->name) + " SET sum=row_sum(" + table->columns + ")");
-  }
-}
-
 }  // namespace
 
 void become_bundle(Database& database, const TaskName& task) {
@@ -87,7 +81,6 @@ void become_bundle(Database& database, const TaskName& task) {
   database.run("UPDATE run SET state='done', root=?1 WHERE id=1", std::string_view(kBundleFiles));
   database.run("INSERT INTO events(epoch,mono,wall,kind,task,data) VALUES(1,0,0,?1,?2,'')", std::string_view(kEvent),
                row->row);
-  reseal(database);
   transaction.commit();
 }
 

@@ -47,7 +47,6 @@ void condemn(Database& database, const Digest& digest) {
       "AND NOT EXISTS(SELECT 1 FROM versions WHERE ckpt=?1 OR batch=?1) "
       "AND NOT EXISTS(SELECT 1 FROM members JOIN artifacts AS m ON m.digest=manifest WHERE part=?1 AND m.state='live')",
       digest);
-  seal_row(database, kArtifactsTable, digest);
 }
 
 }  // namespace
@@ -62,7 +61,6 @@ std::vector<Digest> TaskStore::condemn_checkpoints(const Retention& retention) {
     while (rows.step()) held_by.push_back({rows.text_at(0), rows.int_at(1)});
     for (const ModelRead& at : held_by) {
       database_.run("UPDATE versions SET ckpt=NULL WHERE model=?1 AND version=?2", at.model, at.version);
-      seal_row(database_, kVersionsTable, at.model, at.version);
     }
     condemn(database_, manifest);
     std::vector<Digest> parts;
@@ -82,7 +80,6 @@ std::vector<Digest> TaskStore::condemned() {
 
 void TaskStore::mark_gone(const Digest& digest) {
   database_.run("UPDATE artifacts SET state='gone' WHERE digest=?1 AND state='condemned'", digest);
-  seal_row(database_, kArtifactsTable, digest);
 }
 
 }  // namespace rlflow

@@ -1,4 +1,4 @@
-// SQLite behind Database: the only file that includes sqlite3.h.
+// SQLite behind Database.
 #include "runtime/store/database.h"
 
 #include <sqlite3.h>
@@ -10,6 +10,7 @@
 #include "runtime/contract/check.h"
 #include "runtime/store/failpoint.h"
 #include "runtime/store/file_layer.h"
+#include "runtime/store/page_sums.h"
 
 namespace rlflow {
 namespace {
@@ -24,6 +25,14 @@ bool write_failed(int code) {
   std::string message = "cannot " + std::string(doing) + " `" + file.string() + "`: " + cause;
   if ((code & 0xff) == SQLITE_CONSTRAINT) {
     throw ConstraintError(ExitCode::store_damaged, "R0205", message, "the store refused it; report this as a fault");
+  }
+  if (code == SQLITE_IOERR_DATA) {
+    std::int64_t page = 0;
+    sqlite3_file_control(connection, "main", kWrongPageControl, &page);
+    throw StoreError(
+        ExitCode::store_damaged, "R0205",
+        "`" + file.string() + "` is damaged: page " + std::to_string(page) + " is not what was written there",
+        "keep the run folder as it is; restore it from a copy");
   }
   if ((code & 0xff) == SQLITE_CANTOPEN) {
     int error = connection ? sqlite3_system_errno(connection) : 0;
@@ -41,30 +50,6 @@ bool write_failed(int code) {
     throw StoreError(ExitCode::person_must_act, "R0206", message, "free space or fix the disk, then resume the run");
   }
   throw StoreError(ExitCode::store_damaged, "R0205", message, "keep the run folder as it is; restore it from a copy");
-}
-
-void hash_value(Hasher& hasher, sqlite3_value* value) {
-  auto raw = [&](const void* data, int size) {
-    hasher.field(std::string_view(static_cast<const char*>(data), static_cast<std::size_t>(size)));
-  };
-  switch (sqlite3_value_type(value)) {
-    case SQLITE_INTEGER: hasher.field(std::int64_t{sqlite3_value_int64(value)}); break;
-    case SQLITE_FLOAT: {
-      double number = sqlite3_value_double(value);
-      raw(&number, sizeof number);
-      break;
-    }
-    case SQLITE_TEXT: raw(sqlite3_value_text(value), sqlite3_value_bytes(value)); break;
-    case SQLITE_BLOB: raw(sqlite3_value_blob(value), sqlite3_value_bytes(value)); break;
-    default: hasher.field(Digest{}); break;  // NULL: no other column is a bare digest field
-  }
-}
-
-void row_sum(sqlite3_context* context, int count, sqlite3_value** values) {
-  Hasher hasher;
-  for (int i = 0; i < count; ++i) hash_value(hasher, values[i]);
-  Digest digest = hasher.finish();
-  sqlite3_result_blob(context, digest.bytes.data(), 16, SQLITE_TRANSIENT);
 }
 
 constexpr const char* kCommonPragmas =
@@ -86,8 +71,8 @@ std::string reader_uri(const std::filesystem::path& file, bool immutable) {
   return uri + (immutable ? "?mode=ro&immutable=1" : "?mode=ro");
 }
 
-// Compiled statements that nobody uses now, by their text.
-using IdleStatements = std::unordered_multimap<std::string, sqlite3_stmt*>;
+// Compiled statements that nobody uses now, by their text, of which SQLite keeps a copy with each.
+using IdleStatements = std::unordered_map<std::string_view, std::vector<sqlite3_stmt*>>;
 
 bool log_is_empty(const std::filesystem::path& file) {
   std::error_code error;
@@ -100,12 +85,12 @@ bool log_is_empty(const std::filesystem::path& file) {
 struct Statement::Handle {
   sqlite3* connection;
   sqlite3_stmt* statement;
-  std::filesystem::path file;
-  IdleStatements& idle;
+  const std::filesystem::path& file;
+  std::vector<sqlite3_stmt*>& idle;  // those of the same text
   int next = 1;
 
-  Handle(sqlite3* c, sqlite3_stmt* s, std::filesystem::path f, IdleStatements& i)
-      : connection(c), statement(s), file(std::move(f)), idle(i) {}
+  Handle(sqlite3* c, sqlite3_stmt* s, const std::filesystem::path& f, std::vector<sqlite3_stmt*>& i)
+      : connection(c), statement(s), file(f), idle(i) {}
   Handle(const Handle&) = delete;  // it gives the statement back
   Handle& operator=(const Handle&) = delete;
 
@@ -115,7 +100,7 @@ struct Statement::Handle {
   ~Handle() {
     sqlite3_reset(statement);
     sqlite3_clear_bindings(statement);
-    idle.emplace(sqlite3_sql(statement), statement);
+    idle.push_back(statement);
   }
 };
 
@@ -208,15 +193,29 @@ struct Database::Connection {
   sqlite3* handle = nullptr;
   IdleStatements idle;
   ~Connection() {
-    for (auto& [sql, statement] : idle) sqlite3_finalize(statement);
+    for (auto& [sql, statements] : idle) {
+      for (sqlite3_stmt* statement : statements) sqlite3_finalize(statement);
+    }
     sqlite3_close_v2(handle);
   }
 
+  // For the file that is made next: a new database, or the copy of a VACUUM, after which SQLite forgets it.
+  void reserve_sums() const {
+    int reserved = kPageSumBytes;
+    sqlite3_file_control(handle, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
+  }
+
   int open(const std::string& name, int flags) {
+    // Counting its memory under a lock costs SQLite an eighth of its time, and nobody reads the count.
+    static const int kUncounted = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    if (kUncounted != SQLITE_OK && kUncounted != SQLITE_MISUSE) return kUncounted;  // misuse: in use already
     sqlite3_close_v2(std::exchange(handle, nullptr));
-    int code = sqlite3_open_v2(name.c_str(), &handle, flags | SQLITE_OPEN_EXRESCODE, nullptr);
+    int code =
+        sqlite3_open_v2(name.c_str(), &handle, flags | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOMUTEX, page_sums_vfs());
     if (code != SQLITE_OK) return code;
     sqlite3_busy_timeout(handle, 5000);
+    sqlite3_exec(handle, ("PRAGMA page_size=" + std::to_string(kPageBytes)).c_str(), nullptr, nullptr, nullptr);
+    reserve_sums();
     // The header is read now, so that a file that cannot be used fails here.
     return sqlite3_exec(handle, "PRAGMA schema_version", nullptr, nullptr, nullptr);
   }
@@ -235,10 +234,6 @@ Database::Database(const std::filesystem::path& file, Mode mode)
     code = connection_->open(file.string(), SQLITE_OPEN_READWRITE | create);
   }
   if (code != SQLITE_OK) fail(connection_->handle, code, file, "open");
-  constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
-  code = sqlite3_create_function_v2(connection_->handle, "row_sum", -1, kFlags, nullptr, row_sum, nullptr, nullptr,
-                                    nullptr);
-  if (code != SQLITE_OK) fail(connection_->handle, code, file, "prepare");
   execute(kCommonPragmas);
   if (mode == Mode::read) {
     sqlite3_db_config(connection_->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
@@ -255,17 +250,19 @@ void Database::execute(std::string_view sql) {
 }
 
 Statement Database::prepare(std::string_view sql) {
-  IdleStatements& idle = connection_->idle;
-  auto compiled = idle.find(std::string(sql));
-  sqlite3_stmt* statement = nullptr;
-  if (compiled != idle.end()) {
-    statement = compiled->second;
-    idle.erase(compiled);
+  auto use = [this](sqlite3_stmt* statement, std::vector<sqlite3_stmt*>& idle) {
     return Statement(std::make_unique<Statement::Handle>(connection_->handle, statement, file_, idle));
+  };
+  if (auto compiled = connection_->idle.find(sql); compiled != connection_->idle.end() && !compiled->second.empty()) {
+    sqlite3_stmt* statement = compiled->second.back();
+    compiled->second.pop_back();
+    return use(statement, compiled->second);
   }
+  sqlite3_stmt* statement = nullptr;
   int code = sqlite3_prepare_v2(connection_->handle, sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
   if (code != SQLITE_OK) fail(connection_->handle, code, file_, "read");
-  return Statement(std::make_unique<Statement::Handle>(connection_->handle, statement, file_, idle));
+  RLFLOW_CHECK(sqlite3_sql(statement) == sql, "a statement and what follows it: " + std::string(sql));
+  return use(statement, connection_->idle[sqlite3_sql(statement)]);
 }
 
 std::int64_t Database::changes() const { return sqlite3_changes64(connection_->handle); }
@@ -293,8 +290,22 @@ void Database::commit() {
 }
 
 void Database::copy_into(const std::filesystem::path& file) {
+  connection_->reserve_sums();
   query("VACUUM INTO ?1", file.string()).run();
   failpoint("copy: written");
+}
+
+bool Database::pages_summed() const {
+  std::int64_t answer = 0;
+  sqlite3_file_control(connection_->handle, "main", kPagesSummedControl, &answer);
+  return answer != 0;
+}
+void Database::sum_pages() {
+  failpoint("sums: adding");
+  connection_->reserve_sums();
+  execute("VACUUM");
+  failpoint("sums: in the log");
+  checkpoint_truncate();
 }
 
 void Database::checkpoint_passive() {

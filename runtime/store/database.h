@@ -58,7 +58,7 @@ class Statement {
 };
 
 // A connection. The writer sets the durability of the engine document; readers never write, never checkpoint.
-// The SQL function row_sum(…) digests its arguments with their types, for the `sum` columns.
+// Every page read is checked against the sum it was written with (page_sums.h).
 // Statements stay compiled between uses. Not thread-safe. Failures throw StoreError naming the file; after a failed
 // write the connection writes nothing more, not even when it is closed.
 class Database {
@@ -98,6 +98,9 @@ class Database {
 
   // Writes all of it, as one moment has it, as a new file: synced, but not yet its folder's entry. A reader may.
   void copy_into(const std::filesystem::path& file);
+
+  bool pages_summed() const;  // false: a file of schema version 1
+  void sum_pages();           // gives every page its sum; killed at any point, it leaves the file as it was or summed
 
   const std::filesystem::path& file() const { return file_; }
 

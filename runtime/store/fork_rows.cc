@@ -2,7 +2,6 @@
 #include "runtime/store/fork_rows.h"
 
 #include "runtime/store/record_queries.h"
-#include "runtime/store/schema.h"
 
 namespace rlflow {
 namespace {
@@ -34,15 +33,13 @@ constexpr const char* kUnused =
 void replace_program(Database& database, const ForkedRun& run) {
   database.run("DELETE FROM program");
   auto add = [&](const char* kind, const std::string& path, const std::string& text) {
-    database.run("INSERT INTO program(kind,path,text,sum) VALUES(?1,?2,?3,x'')", std::string_view(kind), path, text);
-    seal_row(database, kProgramTable, database.last_row());
+    database.run("INSERT INTO program(kind,path,text) VALUES(?1,?2,?3)", std::string_view(kind), path, text);
   };
   for (const PlanSource& source : run.sources) add("source", source.path, source.text);
   for (const std::string& text : run.overrides) add("override", "", text);
   for (const HashedFile& file : run.files) {
-    database.run("INSERT INTO files(path,digest,bytes,sum) VALUES(?1,?2,?3,x'') ON CONFLICT DO NOTHING", file.path,
-                 file.digest, static_cast<std::int64_t>(file.bytes));
-    seal_row(database, kFilesTable, file.path);
+    database.run("INSERT INTO files(path,digest,bytes) VALUES(?1,?2,?3) ON CONFLICT DO NOTHING", file.path, file.digest,
+                 static_cast<std::int64_t>(file.bytes));
   }
 }
 
@@ -52,7 +49,6 @@ void rename_run(Database& database, const ForkedRun& run) {
       "parent=?, parent_step=? WHERE id=1");
   update.bind(run.name).bind(run.flow).bind(run.command).bind(run.meaning).bind(run.root).bind(run.total);
   update.bind(run.created_ms).bind(run.parent).bind(run.parent_step).run();
-  seal_row(database, kRunTable);
 }
 
 }  // namespace
@@ -68,7 +64,6 @@ void become_fork(Database& database, const ForkedRun& run) {
   for (const char* sql : kLaterRows) database.run(sql, run.parent_step);
   database.execute("INSERT INTO heads(model,head) SELECT model,max(version) FROM versions GROUP BY model");
   database.execute(kUnused);
-  database.execute("UPDATE artifacts SET sum=row_sum(" + std::string(kArtifactsTable.columns) + ")");
   replace_program(database, run);
   rename_run(database, run);
   transaction.commit();

@@ -11,17 +11,18 @@
 
 namespace rlflow {
 
-// From version `to` - 1 to `to`, inside a transaction of the caller. Reseals the rows of a table whose columns changed.
+// From version `to` - 1 to `to`, inside a transaction of the caller.
 struct Migration {
   std::int64_t to = 0;
   std::function<void(Database&)> change;
 };
-// Of this program, by version. None yet: version 1 is the first there is.
+// Of this program, by version.
 std::span<const Migration> migrations();
 
 // Forward only, by the holder of the run's lock, before anything else is written: a backup beside the database
-// (state.db.v1, durable), then all steps in one transaction. A store of this version, or of a newer one, is left alone;
-// `check_schema` refuses the latter. Killed at any point, it leaves the old version or the new one.
+// (state.db.v1, durable), sums for its pages where it has none yet, then all steps in one transaction. A store of this
+// version, or of a newer one, is left alone; `check_schema` refuses the latter. Killed at any point, it leaves the old
+// version or the new one.
 void migrate(FileLayer& files, Database& database, std::span<const Migration> steps = migrations());
 
 // What `migrate` calls its backups.

@@ -67,7 +67,6 @@ void TaskStore::condemn_outputs(Step before, const std::map<std::string, Version
   for (const Digest& digest : old) {
     if (stay.contains(digest)) continue;
     database_.run("UPDATE artifacts SET state='condemned' WHERE digest=?1 AND state='live'", digest);
-    seal_row(database_, kArtifactsTable, digest);
   }
 }
 

@@ -7,8 +7,7 @@ namespace rlflow {
 namespace {
 
 void add_program(Database& database, const std::string& kind, const std::string& path, const std::string& text) {
-  database.run("INSERT INTO program(kind,path,text,sum) VALUES(?1,?2,?3,x'')", kind, path, text);
-  seal_row(database, kProgramTable, database.last_row());
+  database.run("INSERT INTO program(kind,path,text) VALUES(?1,?2,?3)", kind, path, text);
 }
 
 void add_environment(Database& database, std::int64_t epoch, const std::map<std::string, std::string>& environment) {
@@ -19,12 +18,11 @@ void add_environment(Database& database, std::int64_t epoch, const std::map<std:
 
 void add_run_row(Database& database, const NewRun& run) {
   Statement insert = database.prepare(
-      "INSERT INTO run(id,name,flow,command,state,reason,epoch,seed,meaning,root,total,created_ms,sum) "
-      "VALUES(1,?,?,?,'running','',1,?,?,?,?,?,x'')");
+      "INSERT INTO run(id,name,flow,command,state,reason,epoch,seed,meaning,root,total,created_ms) "
+      "VALUES(1,?,?,?,'running','',1,?,?,?,?,?)");
   insert.bind(run.name).bind(run.flow).bind(run.command);
   insert.bind(static_cast<std::int64_t>(run.seed)).bind(run.meaning).bind(run.root);
   insert.bind(run.total).bind(run.created_ms).run();
-  seal_row(database, kRunTable);
 }
 
 }  // namespace
@@ -33,10 +31,9 @@ void TaskStore::add_first_versions(const Artifact& origin, std::span<const Initi
   add_artifact(origin);
   for (const InitialVersion& model : models) {
     database_.run(
-        "INSERT INTO versions(model,version,outcome,applied,planned,wdigest,lineage,ckpt,sum) "
-        "VALUES(?1,0,'init',0,0,?2,?3,?4,x'')",
+        "INSERT INTO versions(model,version,outcome,applied,planned,wdigest,lineage,ckpt) "
+        "VALUES(?1,0,'init',0,0,?2,?3,?4)",
         model.model, model.weights, model.lineage, origin.digest);
-    seal_row(database_, kVersionsTable, model.model, std::int64_t{0});
     database_.run("INSERT INTO heads(model,head) VALUES(?1,0)", model.model);
   }
 }
@@ -48,9 +45,8 @@ void TaskStore::create_run(Database& database, const NewRun& run) {
   for (const std::string& text : run.overrides) add_program(database, "override", "", text);
   add_environment(database, 1, run.environment);
   for (const HashedFile& file : run.files) {
-    database.run("INSERT INTO files(path,digest,bytes,sum) VALUES(?1,?2,?3,x'')", file.path, file.digest,
+    database.run("INSERT INTO files(path,digest,bytes) VALUES(?1,?2,?3)", file.path, file.digest,
                  static_cast<std::int64_t>(file.bytes));
-    seal_row(database, kFilesTable, file.path);
   }
   TaskStore(database, 1).add_first_versions(run.origin, run.models);
   transaction.commit();
@@ -60,7 +56,6 @@ std::int64_t TaskStore::begin_epoch(Database& database, const std::map<std::stri
                                     Step total, const std::vector<std::string>& overrides) {
   Transaction transaction(database);
   database.run("UPDATE run SET epoch=epoch+1, state='running', reason='', total=?1 WHERE id=1", total);
-  seal_row(database, kRunTable);
   failpoint("recovery: epoch");
   std::int64_t epoch = database.number("SELECT epoch FROM run");
   add_environment(database, epoch, environment);

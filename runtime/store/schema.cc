@@ -1,8 +1,6 @@
 // The tables of a run, and the guarantees that hold whatever the program above them does.
 #include "runtime/store/schema.h"
 
-#include <array>
-
 namespace rlflow {
 namespace {
 
@@ -12,20 +10,19 @@ CREATE TABLE run(
   state TEXT NOT NULL CHECK(state IN('running','paused','stopped','done','failed')), reason TEXT NOT NULL,
   epoch INTEGER NOT NULL CHECK(epoch>=1), seed INTEGER NOT NULL,
   meaning BLOB NOT NULL CHECK(length(meaning)=32), root TEXT NOT NULL, total INTEGER NOT NULL,
-  created_ms INTEGER NOT NULL, parent TEXT, parent_step INTEGER, sum BLOB NOT NULL) STRICT;
+  created_ms INTEGER NOT NULL, parent TEXT, parent_step INTEGER) STRICT;
 CREATE TRIGGER run_epoch BEFORE UPDATE OF epoch ON run WHEN NEW.epoch!=OLD.epoch+1
   BEGIN SELECT RAISE(ABORT,'an epoch follows its predecessor'); END;
 CREATE TABLE program(
   ord INTEGER PRIMARY KEY, kind TEXT NOT NULL CHECK(kind IN('source','override')), path TEXT NOT NULL,
-  text TEXT NOT NULL, sum BLOB NOT NULL) STRICT;
+  text TEXT NOT NULL) STRICT;
 CREATE TABLE environment(
   epoch INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY(epoch,name)) STRICT, WITHOUT ROWID;
 CREATE TABLE files(
-  path TEXT PRIMARY KEY, digest BLOB NOT NULL CHECK(length(digest)=32), bytes INTEGER NOT NULL,
-  sum BLOB NOT NULL) STRICT;
+  path TEXT PRIMARY KEY, digest BLOB NOT NULL CHECK(length(digest)=32), bytes INTEGER NOT NULL) STRICT;
 CREATE TABLE artifacts(
   digest BLOB PRIMARY KEY CHECK(length(digest)=32), kind TEXT NOT NULL, bytes INTEGER NOT NULL CHECK(bytes>=0),
-  state TEXT NOT NULL CHECK(state IN('live','condemned','gone')), sum BLOB NOT NULL) STRICT;
+  state TEXT NOT NULL CHECK(state IN('live','condemned','gone'))) STRICT;
 CREATE TABLE members(
   manifest BLOB NOT NULL REFERENCES artifacts, name TEXT NOT NULL, part BLOB NOT NULL REFERENCES artifacts,
   PRIMARY KEY(manifest,name)) STRICT, WITHOUT ROWID;
@@ -39,9 +36,8 @@ CREATE TABLE tasks(
   id INTEGER PRIMARY KEY, node TEXT NOT NULL, step INTEGER NOT NULL CHECK(step>=0),
   slot INTEGER NOT NULL CHECK(slot>=0), ports INTEGER NOT NULL CHECK(ports>=0), key BLOB CHECK(length(key)=32),
   state TEXT NOT NULL CHECK(state IN('admitted','done','skipped','failed','cancelled')),
-  failures INTEGER NOT NULL CHECK(failures>=0), err TEXT, sum BLOB NOT NULL,
+  failures INTEGER NOT NULL CHECK(failures>=0), err TEXT,
   UNIQUE(node,step,slot), CHECK(state!='done' OR key IS NOT NULL)) STRICT;
-CREATE INDEX tasks_key ON tasks(key);
 CREATE INDEX tasks_step ON tasks(step);
 CREATE TABLE outputs(
   task INTEGER NOT NULL REFERENCES tasks, port INTEGER NOT NULL, digest BLOB NOT NULL REFERENCES artifacts,
@@ -84,7 +80,7 @@ CREATE TABLE versions(
   outcome TEXT NOT NULL CHECK(outcome IN('init','applied','partial','skipped','held')),
   applied INTEGER NOT NULL, planned INTEGER NOT NULL, wdigest BLOB NOT NULL CHECK(length(wdigest)=16),
   lineage BLOB NOT NULL CHECK(length(lineage)=32), sdigest BLOB CHECK(length(sdigest)=32),
-  ckpt BLOB REFERENCES artifacts, sum BLOB NOT NULL,
+  ckpt BLOB REFERENCES artifacts,
   PRIMARY KEY(model,version), FOREIGN KEY(model,parent) REFERENCES versions,
   CHECK((version=0)=(outcome='init')),
   CHECK(CASE outcome WHEN 'init' THEN parent IS NULL AND ckpt IS NOT NULL AND update_task IS NULL
@@ -104,7 +100,7 @@ CREATE TABLE heads(
   model TEXT PRIMARY KEY, head INTEGER NOT NULL, FOREIGN KEY(model,head) REFERENCES versions) STRICT, WITHOUT ROWID;
 CREATE TRIGGER head_moves BEFORE UPDATE ON heads WHEN NEW.head!=OLD.head+1
   BEGIN SELECT RAISE(ABORT,'a head moves by one'); END;
-CREATE TABLE steps(step INTEGER PRIMARY KEY CHECK(step>=0), ms REAL NOT NULL, sum BLOB NOT NULL) STRICT;
+CREATE TABLE steps(step INTEGER PRIMARY KEY CHECK(step>=0), ms REAL NOT NULL) STRICT;
 CREATE TRIGGER step_ordered BEFORE INSERT ON steps
   WHEN NEW.step>0 AND NOT EXISTS(SELECT 1 FROM steps WHERE step=NEW.step-1)
   BEGIN SELECT RAISE(ABORT,'steps are committed in order'); END;
@@ -114,23 +110,6 @@ CREATE TRIGGER step_finished BEFORE INSERT ON steps
 )sql";
 
 }  // namespace
-
-const SummedTable kRunTable{
-    "run", "name,flow,command,state,reason,epoch,seed,meaning,root,total,created_ms,parent,parent_step", "id=1"};
-const SummedTable kProgramTable{"program", "ord,kind,path,text", "ord=?1"};
-const SummedTable kFilesTable{"files", "path,digest,bytes", "path=?1"};
-const SummedTable kArtifactsTable{"artifacts", "digest,kind,bytes,state", "digest=?1"};
-const SummedTable kTasksTable{"tasks", "id,node,step,slot,ports,key,state,failures,err", "id=?1"};
-const SummedTable kVersionsTable{
-    "versions", "model,version,parent,update_task,batch,outcome,applied,planned,wdigest,lineage,sdigest,ckpt",
-    "model=?1 AND version=?2"};
-const SummedTable kStepsTable{"steps", "step,ms", "step=?1"};
-
-std::span<const SummedTable* const> summed_tables() {
-  static constexpr std::array<const SummedTable*, 7> kTables{
-      &kRunTable, &kProgramTable, &kFilesTable, &kArtifactsTable, &kTasksTable, &kVersionsTable, &kStepsTable};
-  return kTables;
-}
 
 void create_schema(Database& database) {
   Transaction transaction(database);

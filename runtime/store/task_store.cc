@@ -6,25 +6,13 @@
 #include "runtime/contract/check.h"
 #include "runtime/store/failpoint.h"
 #include "runtime/store/record_queries.h"
-#include "runtime/store/schema.h"
 
 namespace rlflow {
-namespace {
-
-constexpr const char* kUnsealed = "x''";  // `sum` until seal_row
-
-std::string insert_unsealed(const SummedTable& table, int values) {
-  std::string sql = "INSERT INTO " + std::string(table.name) + "(" + table.columns + ",sum) VALUES(";
-  for (int i = 0; i < values; ++i) sql += "?,";
-  return sql + kUnsealed + ")";
-}
-
-}  // namespace
-
-std::int64_t TaskStore::row_of(const TaskName& task) {
+TaskStore::KnownTask& TaskStore::known(const TaskName& task) {
+  if (auto at = known_.find(task); at != known_.end()) return at->second;
   auto found = find_task(database_, task);
   RLFLOW_CHECK(found, to_text(task) + " was not admitted");
-  return found->row;
+  return known_[task] = {found->row, found->state == "done"};
 }
 
 void TaskStore::require_epoch() {
@@ -38,10 +26,11 @@ void TaskStore::require_epoch() {
 
 void TaskStore::admit(std::span<const NewTask> tasks) {
   for (const NewTask& task : tasks) {
-    if (find_task(database_, task.task)) continue;
-    database_.run("INSERT INTO tasks(node,step,slot,ports,state,failures,sum) VALUES(?1,?2,?3,?4,'admitted',0,x'')",
-                  task.task.node, task.task.step, std::int64_t{task.task.slot}, std::int64_t{task.ports});
-    seal_row(database_, kTasksTable, database_.last_row());
+    database_.run(
+        "INSERT INTO tasks(node,step,slot,ports,state,failures) VALUES(?1,?2,?3,?4,'admitted',0) "
+        "ON CONFLICT(node,step,slot) DO NOTHING",
+        task.task.node, task.task.step, std::int64_t{task.task.slot}, std::int64_t{task.ports});
+    if (database_.changes() == 1) known_[task.task] = {database_.last_row(), false};
   }
 }
 
@@ -55,13 +44,11 @@ void TaskStore::end_attempt(const TaskName& task, const AttemptEnd& end) {
                 end.ended, end.milliseconds, end.detail);
   if (end.ended == "stopped") return;  // asked to leave: not a failure
   database_.run("UPDATE tasks SET failures=failures+1, err=?2 WHERE id=?1", row, end.detail);
-  seal_row(database_, kTasksTable, row);
 }
 
 void TaskStore::set_task_state(const TaskName& task, const char* state) {
   std::int64_t row = row_of(task);
   database_.run("UPDATE tasks SET state=?2 WHERE id=?1", row, state);
-  seal_row(database_, kTasksTable, row);
 }
 void TaskStore::fail(const TaskName& task) { set_task_state(task, "failed"); }
 void TaskStore::cancel(const TaskName& task) { set_task_state(task, "cancelled"); }
@@ -69,10 +56,9 @@ void TaskStore::readmit(const TaskName& task) { set_task_state(task, "admitted")
 
 void TaskStore::add_artifact(const Artifact& artifact) {
   database_.run(
-      "INSERT INTO artifacts(digest,kind,bytes,state,sum) VALUES(?1,?2,?3,'live',x'') "
+      "INSERT INTO artifacts(digest,kind,bytes,state) VALUES(?1,?2,?3,'live') "
       "ON CONFLICT(digest) DO UPDATE SET state='live'",
       artifact.digest, artifact.kind, static_cast<std::int64_t>(artifact.bytes));
-  seal_row(database_, kArtifactsTable, artifact.digest);
 }
 
 void TaskStore::add_manifest(const Manifest& manifest) {
@@ -86,12 +72,11 @@ void TaskStore::add_manifest(const Manifest& manifest) {
 void TaskStore::finish(const FinishedTask& finished) {
   for (const Artifact& output : finished.outputs) add_artifact(output);
   failpoint("finish: artifacts");
-  auto recorded = find_task(database_, finished.task);
-  RLFLOW_CHECK(recorded, to_text(finished.task) + " was not admitted");
-  std::int64_t row = recorded->row;
+  KnownTask& task = known(finished.task);
+  const std::int64_t row = task.row;
   database_.run("UPDATE attempts SET ended='done', ms=?3 WHERE task=?1 AND n=?2", row, std::int64_t{finished.attempt},
                 finished.milliseconds);
-  if (recorded->state == "done") return require_same(row, finished);
+  if (task.done) return require_same(row, finished);
   for (std::size_t port = 0; port < finished.outputs.size(); ++port) {
     database_.run("INSERT INTO outputs(task,port,digest) VALUES(?1,?2,?3)", row, static_cast<std::int64_t>(port),
                   finished.outputs[port].digest);
@@ -110,7 +95,7 @@ void TaskStore::finish(const FinishedTask& finished) {
   }
   failpoint("finish: edges");
   database_.run("UPDATE tasks SET state='done', key=?2 WHERE id=?1", row, finished.key);
-  seal_row(database_, kTasksTable, row);
+  task.done = true;
   failpoint("finish: task");
   add_metrics(finished);
   failpoint("finish: metrics");
@@ -153,11 +138,10 @@ void TaskStore::add_version(std::int64_t task, const NewVersion& version) {
     batch = version.batch->artifact.digest;
   }
   database_.run(
-      "INSERT INTO versions(model,version,parent,update_task,batch,outcome,applied,planned,wdigest,lineage,sum) "
-      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,x'')",
+      "INSERT INTO versions(model,version,parent,update_task,batch,outcome,applied,planned,wdigest,lineage) "
+      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)",
       version.model, version.version, version.version - 1, task, batch, version.outcome, version.steps.applied,
       version.steps.planned, version.weights, version.lineage);
-  seal_row(database_, kVersionsTable, version.model, version.version);
   failpoint("finish: version");
   database_.run("UPDATE heads SET head=?2 WHERE model=?1 AND head=?2-1", version.model, version.version);
   if (database_.changes() != 1) {
@@ -175,8 +159,9 @@ void TaskStore::skip(const TaskName& task, const std::optional<NewVersion>& held
 
 void TaskStore::commit_step(Step step, double milliseconds) {
   failpoint("step: tasks recorded");
-  database_.run(insert_unsealed(kStepsTable, 2), step, milliseconds);
-  seal_row(database_, kStepsTable, step);
+  database_.run("INSERT INTO steps(step,ms) VALUES(?1,?2)", step, milliseconds);
+  // The step before is still read by those that look one step back.
+  std::erase_if(known_, [step](const auto& task) { return task.first.step < step; });
   failpoint("step: recorded");
 }
 
@@ -190,13 +175,11 @@ void TaskStore::add_checkpoint(const Manifest& manifest, std::span<const Artifac
     if (at.version == 0) continue;  // its source files are its checkpoint
     database_.run("UPDATE versions SET ckpt=?3, sdigest=?4 WHERE model=?1 AND version=?2", at.model, at.version,
                   manifest.artifact.digest, at.state);
-    seal_row(database_, kVersionsTable, at.model, at.version);
   }
 }
 
 void TaskStore::set_state(const std::string& state, const std::string& reason) {
   database_.run("UPDATE run SET state=?1, reason=?2 WHERE id=1", state, reason);
-  seal_row(database_, kRunTable);
 }
 
 void TaskStore::add_event(const std::string& kind, const std::optional<TaskName>& task, const std::string& text,

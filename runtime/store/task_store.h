@@ -160,8 +160,14 @@ class TaskStore {
   void mark_gone(const Digest& digest);
 
  private:
+  // A task of an unfinished step, as this store last wrote or read it.
+  struct KnownTask {
+    std::int64_t row = 0;
+    bool done = false;
+  };
+  KnownTask& known(const TaskName& task);
   void set_task_state(const TaskName& task, const char* state);
-  std::int64_t row_of(const TaskName& task);
+  std::int64_t row_of(const TaskName& task) { return known(task).row; }
   void add_manifest(const Manifest& manifest);
   void add_version(std::int64_t task, const NewVersion& version);
   void add_metrics(const FinishedTask& finished);
@@ -169,6 +175,7 @@ class TaskStore {
 
   Database& database_;
   std::int64_t epoch_;
+  std::map<TaskName, KnownTask> known_;
 };
 
 }  // namespace rlflow

@@ -73,7 +73,7 @@ TEST_F(ExitCodes, FourIsTheStore) {
   EXPECT_EQ(code({"gc", "held"}), 4);
   EXPECT_EQ(code({"retry", "held"}), 4);
   copy_run("one", "spoilt");
-  open("spoilt").execute("UPDATE run SET seed=8");
+  change_outside("spoilt", "UPDATE run SET seed=8");
   EXPECT_EQ(code({"resume", "spoilt", "-s", "stop=9"}), 4);
   EXPECT_EQ(code({"fsck", "spoilt"}), 4);
 }

@@ -77,11 +77,11 @@ TEST_F(FsckVerb, AFlippedBitOfAnArtifactNeedsDeep) {
 }
 
 TEST_F(FsckVerb, AChangedRow) {
-  open("spoilt").execute("UPDATE run SET seed=8");
-  expect_damaged("a row of `run` was changed");
+  change_outside("spoilt", "UPDATE run SET seed=8");
+  expect_damaged("is damaged: page 2 is not what was written there");
 }
 
-// Edges carry no sum: the key of the task that reads shows a change.
+// Even where the pages have their sums: the key of the task that reads shows a change.
 TEST_F(FsckVerb, AnEdgeToAnotherStep) {
   open("spoilt").execute(
       "UPDATE edges SET src=(SELECT id FROM tasks WHERE node='traj' AND step=1) "

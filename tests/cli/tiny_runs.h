@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <filesystem>
 #include <memory>
@@ -38,7 +39,14 @@ class TinyRuns : public ::testing::Test {
     std::filesystem::remove_all(run_dir(to));
     std::filesystem::copy(run_dir(from), run_dir(to), std::filesystem::copy_options::recursive);
   }
+  // As the store itself would change it; another program's change is `change_outside`.
   static Database open(const std::string& name) { return Database(run_dir(name) + "/state.db", Database::Mode::write); }
+  static void change_outside(const std::string& name, const std::string& sql) {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open((run_dir(name) + "/state.db").c_str(), &database), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
+    sqlite3_close(database);
+  }
   // The file of an output.
   static std::string artifact_of(const std::string& name, const std::string& node, int step) {
     Database database(run_dir(name) + "/state.db", Database::Mode::read);

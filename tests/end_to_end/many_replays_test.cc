@@ -77,8 +77,8 @@ TEST_F(ManyReplays, OfTwoHundredDrawnTasksAreIdentical) {
   for (const char* op : {"rollout", "logprob", "advantage", "update"}) EXPECT_GE(by_op[op], 15) << op;
 }
 
-// Files that a replay of the task must have read: its inputs; of its model, if it is trained, the newest checkpoint
-// at or before the version that it read, and the inputs of every update from there to it.
+// Files that a replay of the task must have read: its inputs and recorded outputs; of its model, if it is trained, the
+// newest checkpoint at or before the version that it read, and the inputs of every update from there to it.
 std::set<std::string> files_read(const std::string& run_dir, const DoneTask& task) {
   const std::string row = "(SELECT id FROM tasks WHERE node='" + task.node +
                           "' AND step=" + task.name.substr(task.name.find(':') + 1) + ")";
@@ -90,6 +90,7 @@ std::set<std::string> files_read(const std::string& run_dir, const DoneTask& tas
       files.insert(run_dir + "/artifacts/" + found[0].substr(0, 2) + "/" + found[0]);
     }
   };
+  add("SELECT lower(hex(digest)) FROM outputs WHERE task=" + row);
   add("SELECT lower(hex(digest)) FROM edges JOIN outputs ON task=src AND port=src_port WHERE dst=" + row);
   add("SELECT lower(hex(part)) FROM reads AS r JOIN versions AS v ON v.model=r.model AND v.version=" + from +
       " JOIN members ON manifest=ckpt WHERE r.task=" + row + " AND v.version>0 AND name LIKE r.model || '/%'");

@@ -142,6 +142,11 @@ class Damage : public ::testing::Test {
   std::map<int, int> tried_;
 };
 
+TEST_F(Damage, ABitOfTheDatabaseOfAFinishedRun) {
+  flip_regions(base_ / "whole", "state.db", 500);
+  report("state.db of a finished run");
+}
+
 TEST_F(Damage, ABitOfTheDatabaseOfAKilledRun) {
   flip_regions(base_ / "checkpointed", "state.db", 200);
   report("state.db, log checkpointed");

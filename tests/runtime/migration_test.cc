@@ -2,6 +2,9 @@
 #include "runtime/store/migration.h"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <fstream>
 
 #include "runtime/engine/outcomes.h"
 #include "runtime/store/fsck.h"
@@ -16,24 +19,43 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const std::int64_t kNext = kSchemaVersion + 1;
+
 class MigrationTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    testing::PlanShape shape;
-    shape.steps = 2;
-    ASSERT_EQ(testing::run_fake(testing::fake_plan(shape), base_ / "old").code, ExitCode::yes);
+    make_first_version(base_ / "old");
     testing::copy_folder(base_ / "old", run_dir_);
   }
-  // Two steps of a program that is to come: a column that the sum covers, and a table.
-  static std::vector<Migration> to_three() {
-    return {{2,
-             [](Database& database) {
-               database.execute("ALTER TABLE steps ADD COLUMN joules REAL NOT NULL DEFAULT 0");
-               database.execute("UPDATE steps SET sum=row_sum(step,ms,joules)");
-             }},
-            {3, [](Database& database) { database.execute("CREATE TABLE hosts(name TEXT PRIMARY KEY) STRICT"); }}};
+  // store_v1 is a run of two steps that a program of schema version 1 wrote and that was killed in its second step.
+  static void make_first_version(const fs::path& run_dir) {
+    fs::copy(RLFLOW_STORE_V1, run_dir, fs::copy_options::recursive);
+    for (const char* room : {"tmp", "log"}) fs::create_directory(run_dir / room);
+    std::ifstream stream(run_dir / "state.sql");
+    const std::string sql{std::istreambuf_iterator<char>(stream), {}};
+    sqlite3* plain = nullptr;
+    ASSERT_EQ(sqlite3_open((run_dir / kDatabaseName).c_str(), &plain), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(plain, ("PRAGMA journal_mode=WAL;" + sql).c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(plain);
+    sqlite3_close(plain);
+    fs::remove(run_dir / "state.sql");
   }
-  void bring(const std::vector<Migration>& steps, FileLayer& files) {
+  static Plan plan() {
+    testing::PlanShape shape;
+    shape.steps = 2;
+    return testing::fake_plan(shape);
+  }
+  // All that there are, and two of a program that is to come: a column and a table.
+  static std::vector<Migration> with_later() {
+    std::vector<Migration> steps(migrations().begin(), migrations().end());
+    steps.push_back({kNext, [](Database& database) {
+                       database.execute("ALTER TABLE steps ADD COLUMN joules REAL NOT NULL DEFAULT 0");
+                     }});
+    steps.push_back(
+        {kNext + 1, [](Database& database) { database.execute("CREATE TABLE hosts(name TEXT PRIMARY KEY) STRICT"); }});
+    return steps;
+  }
+  void bring(std::span<const Migration> steps, FileLayer& files) {
     Database database(run_dir_ / kDatabaseName, Database::Mode::write);
     migrate(files, database, steps);
   }
@@ -47,37 +69,54 @@ class MigrationTest : public ::testing::Test {
   PosixFiles files_;
 };
 
-TEST_F(MigrationTest, GoesThroughEveryVersionAndKeepsABackup) {
-  bring(to_three(), files_);
-  EXPECT_EQ(number("PRAGMA user_version"), 3);
-  EXPECT_EQ(number("SELECT count(*) FROM steps WHERE joules=0 AND sum IS row_sum(step,ms,joules)"), 3);
+TEST_F(MigrationTest, ARunOfTheFirstVersionGoesOnToTheSameBits) {
+  ASSERT_EQ(testing::run_fake(plan(), base_ / "whole").code, ExitCode::yes);
+  Outcome outcome = testing::run_fake(plan(), run_dir_, true);
+  ASSERT_EQ(outcome.code, ExitCode::yes) << outcome.message;
+  EXPECT_EQ(testing::trace_of(run_dir_), testing::trace_of(base_ / "whole"));
+  EXPECT_EQ(number("PRAGMA user_version"), kSchemaVersion);
+  EXPECT_EQ(number("SELECT count(*) FROM sqlite_master WHERE sql LIKE '%sum%'"), 0);
   EXPECT_EQ(number("PRAGMA user_version", "state.db.v1"), 1);
-  EXPECT_EQ(number("SELECT count(*) FROM steps WHERE sum IS row_sum(step,ms)", "state.db.v1"), 3);
+  EXPECT_TRUE(Database(run_dir_ / kDatabaseName, Database::Mode::read).pages_summed());
+  FsckReport report = fsck(files_, run_dir_, true);
+  EXPECT_TRUE(report.problems.empty()) << report.problems.front();
+  EXPECT_TRUE(report.strays.empty()) << "the backup is the run's own";
+}
+
+TEST_F(MigrationTest, TheFirstVersionIsReadAsOneToBeBroughtUpToDate) {
+  Database database(run_dir_ / kDatabaseName, Database::Mode::read);
+  EXPECT_FALSE(database.pages_summed());
+  EXPECT_THROW(check_schema(database), StoreError);
+}
+
+TEST_F(MigrationTest, GoesThroughEveryVersionAndKeepsABackup) {
+  bring(with_later(), files_);
+  EXPECT_EQ(number("PRAGMA user_version"), kNext + 1);
+  EXPECT_EQ(number("SELECT count(*) FROM steps WHERE joules=0"), number("SELECT count(*) FROM steps", "state.db.v1"));
+  EXPECT_EQ(number("PRAGMA user_version", "state.db.v1"), 1);
   EXPECT_EQ(number("SELECT count(*) FROM tasks"), number("SELECT count(*) FROM tasks", "state.db.v1"));
 }
 
 TEST_F(MigrationTest, OfAStoreOfThisVersionDoesNothing) {
-  bring({}, files_);
-  std::vector<Migration> steps = to_three();
-  bring(steps, files_);
+  bring(migrations(), files_);
   fs::remove(run_dir_ / "state.db.v1");
-  bring(steps, files_);
-  EXPECT_FALSE(fs::exists(run_dir_ / "state.db.v3"));
+  bring(migrations(), files_);
+  EXPECT_FALSE(fs::exists(run_dir_ / "state.db.v1"));
+  EXPECT_FALSE(fs::exists(run_dir_ / ("state.db.v" + std::to_string(kSchemaVersion))));
 }
 
 TEST_F(MigrationTest, AStepThatFailsLeavesTheOldVersion) {
-  std::vector<Migration> steps = to_three();
-  steps[1].change = [](Database& database) { database.execute("INSERT INTO nowhere VALUES(1)"); };
+  std::vector<Migration> steps = with_later();
+  steps.back().change = [](Database& database) { database.execute("INSERT INTO nowhere VALUES(1)"); };
   EXPECT_THROW(bring(steps, files_), StoreError);
   EXPECT_EQ(number("PRAGMA user_version"), 1);
-  EXPECT_TRUE(fsck(files_, run_dir_, true).problems.empty());
-  EXPECT_TRUE(fsck(files_, run_dir_, true).strays.empty()) << "the backup is the run's own";
+  EXPECT_EQ(number("SELECT count(*) FROM tasks"), number("SELECT count(*) FROM tasks", "state.db.v1"));
 }
 
 TEST_F(MigrationTest, AKillAtAnyPointLeavesOneVersionOrTheOther) {
   testing::Work work = [&](FileLayer& files) {
     return caught([&] {
-      bring(to_three(), files);
+      bring(with_later(), files);
       return Outcome{};
     });
   };
@@ -87,26 +126,26 @@ TEST_F(MigrationTest, AKillAtAnyPointLeavesOneVersionOrTheOther) {
     testing::copy_folder(base_ / "old", run_dir_);
     ASSERT_TRUE(testing::die_at(base_, work, static_cast<std::int64_t>(number_of)));
     std::int64_t version = number("PRAGMA user_version");
-    EXPECT_TRUE(version == 1 || version == 3) << points[number_of - 1];
+    EXPECT_TRUE(version == 1 || version == kNext + 1) << points[number_of - 1];
     old += version == 1 ? 1 : 0;
-    bring(to_three(), files_);
-    EXPECT_EQ(number("PRAGMA user_version"), 3) << points[number_of - 1];
+    bring(with_later(), files_);
+    EXPECT_EQ(number("PRAGMA user_version"), kNext + 1) << points[number_of - 1];
     EXPECT_EQ(number("PRAGMA user_version", "state.db.v1"), 1) << points[number_of - 1];
+    EXPECT_EQ(Database(run_dir_ / kDatabaseName, Database::Mode::read).text("PRAGMA integrity_check"), "ok");
   }
   std::printf("kill during migration: %zu points tried, %d left the old version\n", points.size(), old);
   EXPECT_GT(points.size(), 10u);
 }
 
 TEST_F(MigrationTest, ANewerStoreIsRefused) {
+  bring(migrations(), files_);
   {
     Database database(run_dir_ / kDatabaseName, Database::Mode::write);
-    database.execute("PRAGMA user_version=2");
+    database.execute("PRAGMA user_version=" + std::to_string(kNext));
     migrate(files_, database);
   }
-  EXPECT_EQ(number("PRAGMA user_version"), 2);
-  testing::PlanShape shape;
-  shape.steps = 2;
-  Outcome outcome = testing::run_fake(testing::fake_plan(shape), run_dir_, true);
+  EXPECT_EQ(number("PRAGMA user_version"), kNext);
+  Outcome outcome = testing::run_fake(plan(), run_dir_, true);
   EXPECT_EQ(outcome.code, ExitCode::store_damaged);
   EXPECT_EQ(outcome.code_id, "R0204");
 }

@@ -34,7 +34,7 @@ TEST(Schema, QuickCheckOfATableWithAnEdgeIsOk) {
   Database database(folder.path() + "/state.db", Database::Mode::create);
   create_schema(database);
   for (const char* node : {"batch", "traj"}) {
-    database.run("INSERT INTO tasks(node,step,slot,ports,state,failures,sum) VALUES(?1,1,0,1,'admitted',0,x'')",
+    database.run("INSERT INTO tasks(node,step,slot,ports,state,failures) VALUES(?1,1,0,1,'admitted',0)",
                  std::string_view(node));
   }
   database.run("INSERT INTO edges(src,src_port,dst,dst_port,ord) VALUES(1,0,2,1,0)");
@@ -50,24 +50,23 @@ class Refusals : public ::testing::Test {
     create_schema(database_);
     database_.execute("PRAGMA foreign_keys=ON");
     // Artifact 1 is live; task 1 is an admitted update of step 1 with one output.
-    database_.execute(
-        "INSERT INTO artifacts VALUES(x'" + digest('1') +
-        "','metrics',3,'live',x'');"
-        "INSERT INTO artifacts VALUES(x'" +
-        digest('2') +
-        "','traj',3,'condemned',x'');"
-        "INSERT INTO versions VALUES('policy',0,NULL,NULL,NULL,'init',0,0,x'" +
-        weights('a') + "',x'" + digest('3') + "',NULL,x'" + digest('1') +
-        "',x'');"
-        "INSERT INTO heads VALUES('policy',0);"
-        "INSERT INTO steps VALUES(0,0,x'');"
-        "INSERT INTO tasks(id,node,step,slot,ports,state,failures,sum) VALUES(1,'step',1,0,1,'admitted',0,x'')");
+    database_.execute("INSERT INTO artifacts VALUES(x'" + digest('1') +
+                      "','metrics',3,'live');"
+                      "INSERT INTO artifacts VALUES(x'" +
+                      digest('2') +
+                      "','traj',3,'condemned');"
+                      "INSERT INTO versions VALUES('policy',0,NULL,NULL,NULL,'init',0,0,x'" +
+                      weights('a') + "',x'" + digest('3') + "',NULL,x'" + digest('1') +
+                      "');"
+                      "INSERT INTO heads VALUES('policy',0);"
+                      "INSERT INTO steps VALUES(0,0);"
+                      "INSERT INTO tasks(id,node,step,slot,ports,state,failures) VALUES(1,'step',1,0,1,'admitted',0)");
   }
   static std::string digest(char c) { return std::string(64, c); }
   static std::string weights(char c) { return std::string(32, c); }
   std::string version(const std::string& outcome, int applied, char weight) const {
     return "INSERT INTO versions VALUES('policy',1,0,1,x'" + digest('1') + "','" + outcome + "'," +
-           std::to_string(applied) + ",1,x'" + weights(weight) + "',x'" + digest('4') + "',NULL,NULL,x'')";
+           std::to_string(applied) + ",1,x'" + weights(weight) + "',x'" + digest('4') + "',NULL,NULL)";
   }
   void finish_update() {
     database_.execute("INSERT INTO outputs VALUES(1,0,x'" + digest('1') + "')");
@@ -101,8 +100,8 @@ TEST_F(Refusals, ADoneTaskWithoutKeyOrOutputs) {
   refused("UPDATE tasks SET state='done', key=x'" + digest('5') + "' WHERE id=1");
   database_.execute("INSERT INTO outputs VALUES(1,0,x'" + digest('1') + "')");
   refused("UPDATE tasks SET state='done' WHERE id=1");
-  refused("INSERT INTO tasks(node,step,slot,ports,key,state,failures,sum) VALUES('x',1,0,0,x'" + digest('5') +
-          "','done',0,x'')");
+  refused("INSERT INTO tasks(node,step,slot,ports,key,state,failures) VALUES('x',1,0,0,x'" + digest('5') +
+          "','done',0)");
 }
 
 TEST_F(Refusals, AFinishedTaskThatChanges) {
@@ -122,11 +121,11 @@ TEST_F(Refusals, AHeadThatJumpsAndAStepOutOfOrder) {
   database_.execute(version("applied", 1, 'b'));
   refused("UPDATE heads SET head=2");
   database_.execute("UPDATE heads SET head=1");
-  refused("INSERT INTO steps VALUES(2,1.0,x'')");
-  database_.execute("INSERT INTO steps VALUES(1,1.0,x'')");
+  refused("INSERT INTO steps VALUES(2,1.0)");
+  database_.execute("INSERT INTO steps VALUES(1,1.0)");
 }
 
-TEST_F(Refusals, AStepWithAnUnfinishedTask) { refused("INSERT INTO steps VALUES(1,1.0,x'')"); }
+TEST_F(Refusals, AStepWithAnUnfinishedTask) { refused("INSERT INTO steps VALUES(1,1.0)"); }
 
 TEST_F(Refusals, MetricsWithBothOrNeitherValue) {
   refused("INSERT INTO metrics VALUES(1,'step','loss','policy',1,NULL,NULL)");

@@ -144,14 +144,23 @@ std::string simulate(std::uint64_t seed, const fs::path& folder, Tally& tally) {
   return testing::go_on_and_compare(plan, folder / "run", testing::trace_of(folder / "whole"));
 }
 
-int seeds() {
+// The first seed and how many follow. RLFLOW_SEEDS = "count" or "first+count" chooses them, so that many seeds can be
+// shared by several processes.
+struct Seeds {
+  int first = 1, count = 0;
+};
+Seeds seeds() {
 #ifdef __SANITIZE_ADDRESS__
   constexpr int kDefault = 150;
 #else
   constexpr int kDefault = 1000;
 #endif
-  if (const char* count = std::getenv("RLFLOW_SEEDS")) return std::atoi(count);
-  return testing::long_size() ? 100 * kDefault : kDefault;
+  Seeds asked;
+  if (const char* text = std::getenv("RLFLOW_SEEDS")) {
+    if (std::sscanf(text, "%d+%d", &asked.first, &asked.count) == 2) return asked;
+    return {1, std::atoi(text)};
+  }
+  return {1, testing::long_size() ? 100 * kDefault : kDefault};
 }
 
 TEST(Simulation, EverySeedComesToTheSameRun) {
@@ -159,13 +168,16 @@ TEST(Simulation, EverySeedComesToTheSameRun) {
   const fs::path folder = fs::canonical(scratch.path()) / "seed";
   Tally tally;
   int failed = 0;
-  for (int seed = 1; seed <= seeds(); ++seed) {
+  const Seeds drawn_from = seeds();
+  ASSERT_GT(drawn_from.count, 0) << "RLFLOW_SEEDS is a count, or first+count";
+  for (int seed = drawn_from.first; seed < drawn_from.first + drawn_from.count; ++seed) {
     std::string wrong = simulate(static_cast<std::uint64_t>(seed), folder, tally);
     EXPECT_EQ(wrong, "") << "seed " << seed;
     if (!wrong.empty() && ++failed == 10) break;
   }
-  std::printf("%d seeds, %d processes, %d killed, %d failures\n", seeds(), tally.processes, tally.kills, failed);
-  EXPECT_GT(tally.kills, seeds() / 4);
+  std::printf("%d seeds, %d processes, %d killed, %d failures\n", drawn_from.count, tally.processes, tally.kills,
+              failed);
+  EXPECT_GT(tally.kills, drawn_from.count / 4);
 }
 
 }  // namespace
