@@ -80,6 +80,7 @@ double record(const fs::path& file, Step steps) {
       store.finish(task);
     }
     store.commit_step(step, 100.0);
+    store.write_started();
     transaction.commit();
     if (step % 250 == 0) database.checkpoint_passive();
   }

@@ -62,6 +62,7 @@ void CommitQueue::run_batch(std::deque<Job> jobs) {
       Transaction transaction(database_);
       tasks_.require_epoch();
       for (Job& job : jobs) job();
+      tasks_.write_started();
       transaction.commit();
     }
     if (++commits_ % kCommitsBetweenCheckpoints == 0) database_.checkpoint_passive();

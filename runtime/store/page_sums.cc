@@ -152,7 +152,8 @@ sqlite3_vfs layer_over(sqlite3_vfs* under, const char* name) {
 }  // namespace
 
 std::uint64_t page_sum(std::uint64_t number, std::span<const std::byte> page) {
-  // Four chains, so that a processor works on four words at once; every step is one-to-one in the word and in the chain.
+  // Four chains, so that a processor works on four words at once; every step is one-to-one in the word and in the
+  // chain.
   std::array<std::uint64_t, 4> chains{number, 1, 2, 3};
   std::size_t chain = 0;
   for (std::size_t at = 0; at < page.size(); at += 8) {

@@ -2,6 +2,7 @@
 #include "runtime/store/task_store.h"
 
 #include <cmath>
+#include <string_view>
 
 #include "runtime/contract/check.h"
 #include "runtime/store/failpoint.h"
@@ -35,13 +36,31 @@ void TaskStore::admit(std::span<const NewTask> tasks) {
 }
 
 void TaskStore::start_attempt(const TaskName& task, std::int32_t attempt) {
-  database_.run("INSERT INTO attempts(task,n,epoch) VALUES(?1,?2,?3)", row_of(task), std::int64_t{attempt}, epoch_);
+  started_.emplace_back(row_of(task), attempt);
+}
+
+void TaskStore::write_started() {
+  for (const auto& [row, attempt] : started_) {
+    database_.run("INSERT INTO attempts(task,n,epoch) VALUES(?1,?2,?3)", row, std::int64_t{attempt}, epoch_);
+  }
+  started_.clear();
+}
+
+void TaskStore::write_attempt_end(std::int64_t row, const AttemptEnd& end) {
+  std::optional<std::string_view> detail;
+  if (end.ended != "done") detail = end.detail;
+  if (std::erase(started_, std::pair(row, end.attempt)) == 0) {
+    database_.run("UPDATE attempts SET ended=?3, ms=?4, detail=?5 WHERE task=?1 AND n=?2", row,
+                  std::int64_t{end.attempt}, end.ended, end.milliseconds, detail);
+    return;
+  }
+  database_.run("INSERT INTO attempts(task,n,epoch,ended,ms,detail) VALUES(?1,?2,?3,?4,?5,?6)", row,
+                std::int64_t{end.attempt}, epoch_, end.ended, end.milliseconds, detail);
 }
 
 void TaskStore::end_attempt(const TaskName& task, const AttemptEnd& end) {
   std::int64_t row = row_of(task);
-  database_.run("UPDATE attempts SET ended=?3, ms=?4, detail=?5 WHERE task=?1 AND n=?2", row, std::int64_t{end.attempt},
-                end.ended, end.milliseconds, end.detail);
+  write_attempt_end(row, end);
   if (end.ended == "stopped") return;  // asked to leave: not a failure
   database_.run("UPDATE tasks SET failures=failures+1, err=?2 WHERE id=?1", row, end.detail);
 }
@@ -74,8 +93,7 @@ void TaskStore::finish(const FinishedTask& finished) {
   failpoint("finish: artifacts");
   KnownTask& task = known(finished.task);
   const std::int64_t row = task.row;
-  database_.run("UPDATE attempts SET ended='done', ms=?3 WHERE task=?1 AND n=?2", row, std::int64_t{finished.attempt},
-                finished.milliseconds);
+  write_attempt_end(row, {finished.attempt, "done", finished.milliseconds, {}});
   if (task.done) return require_same(row, finished);
   for (std::size_t port = 0; port < finished.outputs.size(); ++port) {
     database_.run("INSERT INTO outputs(task,port,digest) VALUES(?1,?2,?3)", row, static_cast<std::int64_t>(port),

@@ -131,7 +131,10 @@ class TaskStore {
   // lock file was removed by hand, say), so that no row of two processes ever mixes.
   void require_epoch();
   void admit(std::span<const NewTask> tasks);  // those that are there already stay as they are
+  // Written when it has ended, or by `write_started`, last in each transaction, which a task that is over by then
+  // spares.
   void start_attempt(const TaskName& task, std::int32_t attempt);
+  void write_started();
   void end_attempt(const TaskName& task, const AttemptEnd& end);
   void fail(const TaskName& task);
   void cancel(const TaskName& task);   // admitted, but the program no longer asks for it
@@ -166,6 +169,7 @@ class TaskStore {
     bool done = false;
   };
   KnownTask& known(const TaskName& task);
+  void write_attempt_end(std::int64_t row, const AttemptEnd& end);
   void set_task_state(const TaskName& task, const char* state);
   std::int64_t row_of(const TaskName& task) { return known(task).row; }
   void add_manifest(const Manifest& manifest);
@@ -176,6 +180,7 @@ class TaskStore {
   Database& database_;
   std::int64_t epoch_;
   std::map<TaskName, KnownTask> known_;
+  std::vector<std::pair<std::int64_t, std::int32_t>> started_;  // row and attempt
 };
 
 }  // namespace rlflow

@@ -66,8 +66,7 @@ TEST_F(PageSums, NamesThePage) {
     Database(file_, Database::Mode::read).number("SELECT id FROM t WHERE id=300");
     ADD_FAILURE() << "read";
   } catch (const StoreError& error) {
-    EXPECT_EQ(std::string(error.what()),
-              "`" + file_.string() + "` is damaged: page 2 is not what was written there");
+    EXPECT_EQ(std::string(error.what()), "`" + file_.string() + "` is damaged: page 2 is not what was written there");
     EXPECT_EQ(error.code_id, "R0205");
   }
 }
