@@ -203,6 +203,7 @@ std::optional<std::int32_t> Tokenizer::id_of(std::string_view name) const {
   return id < 0 ? std::nullopt : std::optional(id);
 }
 
+const std::string& Tokenizer::token(std::int32_t id) const { return parts_->file.tokens[static_cast<std::size_t>(id)]; }
 bool Tokenizer::is_special(std::int32_t id) const { return parts_->special[static_cast<std::size_t>(id)]; }
 std::span<const std::int32_t> Tokenizer::before_prompt() const { return parts_->file.before; }
 std::int32_t Tokenizer::bos() const { return parts_->bos; }

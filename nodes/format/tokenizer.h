@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nodes/format/chat_template.h"
 #include "nodes/format/format_error.h"
 #include "nodes/format/token_decoder.h"
 
@@ -22,12 +23,6 @@ inline constexpr std::uint64_t kMaxTokenizerBytes = 64u << 20;  // of tokenizer.
 struct EncodeError : FormatError {
   EncodeError(const std::string& message, std::size_t at) : FormatError(message), byte(at) {}
   std::size_t byte;
-};
-
-// A part of a text: `control` where a template wrote it, so that names of special tokens in it are these tokens.
-struct TextPart {
-  std::string text;
-  bool control = false;
 };
 
 // A tokenizer.json with model BPE (byte-level, or of characters with byte fallback), or with model WordLevel and one
@@ -64,6 +59,7 @@ class Tokenizer {
 
   std::int32_t vocabulary_size() const;                            // ids are 0 to this - 1
   std::optional<std::int32_t> id_of(std::string_view name) const;  // of a token as the file writes it
+  const std::string& token(std::int32_t id) const;                 // as the file writes it
   bool is_special(std::int32_t id) const;
   std::span<const std::int32_t> before_prompt() const;  // what encode_prompt puts first
 

@@ -177,11 +177,18 @@ def write_cases(folder, count, seed):
 # Of a Unicode that both sides know: Python 3.11 has 14.0.
 CHARACTERS = [c for c in map(chr, range(0x30000))
               if unicodedata.category(c) not in ("Cn", "Cs", "Co") and known_to_package(c)]
-out, count = pathlib.Path(sys.argv[1]), int(sys.argv[2])
-shutil.rmtree(out, ignore_errors=True)
-for name, tokenizer in families():
-    as_folder(tokenizer, out / name, name)
-for folder in map(pathlib.Path, sys.argv[3:]):
-    shutil.copytree(folder, out / ("given-" + folder.name), ignore=lambda at, names: [n for n in names if n.endswith("tensors")])
-for seed, folder in enumerate(sorted(out.iterdir())):
-    write_cases(folder, count, seed)
+
+
+def main():
+    out, count = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+    shutil.rmtree(out, ignore_errors=True)
+    for name, tokenizer in families():
+        as_folder(tokenizer, out / name, name)
+    for folder in map(pathlib.Path, sys.argv[3:]):
+        shutil.copytree(folder, out / ("given-" + folder.name), ignore=lambda at, names: [n for n in names if n.endswith("tensors")])
+    for seed, folder in enumerate(sorted(out.iterdir())):
+        write_cases(folder, count, seed)
+
+
+if __name__ == "__main__":
+    main()
