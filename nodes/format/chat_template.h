@@ -31,6 +31,7 @@ struct ChatTemplate {
   std::string open, after_role;         // around the role of a turn
   std::string close;                    // after its content
   std::string end_of_turn;              // the token in `close` that ends a response; empty: the tokenizer's eos
+  std::vector<std::string> markers;     // the tokens that it writes; what is content never becomes one of them
   std::string assistant = "assistant";  // the role as written
   bool trims = false;                   // white space off the ends of contents
   bool alternates = false;              // only user, assistant, user, …

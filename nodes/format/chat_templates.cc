@@ -21,6 +21,7 @@ ChatTemplate chatml(std::string name, std::string default_system) {
   chat.after_role = "\n";
   chat.close = "<|im_end|>\n";
   chat.end_of_turn = "<|im_end|>";
+  chat.markers = {"<|im_start|>", "<|im_end|>"};
   return chat;
 }
 
@@ -31,6 +32,7 @@ ChatTemplate llama3(std::string name, std::string dates) {
   chat.open = "<|start_header_id|>";
   chat.after_role = "<|end_header_id|>\n\n";
   chat.close = chat.end_of_turn = "<|eot_id|>";
+  chat.markers = {"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"};
   chat.trims = true;
   chat.dates = std::move(dates);
   return chat;
@@ -44,6 +46,7 @@ ChatTemplate gemma(std::string name, ChatTemplate::System system) {
   chat.after_role = "\n";
   chat.close = "<end_of_turn>\n";
   chat.end_of_turn = "<end_of_turn>";
+  chat.markers = {"<start_of_turn>", "<end_of_turn>"};
   chat.assistant = "model";
   chat.trims = true;
   chat.alternates = true;

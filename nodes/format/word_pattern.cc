@@ -79,6 +79,9 @@ class Rewriter {
     constexpr std::string_view kSame = "pPdDrntx";
     if (!sign && (name == '\0' || kSame.find(name) == std::string_view::npos)) refuse(2);
     at_ += 2;
+    const std::size_t end =
+        at_ < pattern_.size() && pattern_[at_] == '{' ? pattern_.find('}', at_) : std::string_view::npos;
+    if (!sign && end != std::string_view::npos) at_ = end + 1;  // the name of a property or the number of a character
   }
 
   std::string_view pattern_;
