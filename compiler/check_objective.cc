@@ -10,25 +10,25 @@
 namespace rlflow {
 namespace {
 
-const std::string* word_of(const FlowNode& node, const std::string& name) {
-  const Value* value = setting(node.settings, name);
+const std::string* word_of(const Settings& settings, const std::string& name) {
+  const Value* value = setting(settings, name);
   const Word* word = value ? value->get<Word>() : nullptr;
   return word ? &word->name : nullptr;
 }
 
 // A setting that was given although the word of another one takes its effect away.
-void check_effect(const FlowNode& node, const SettingSpec& spec, Diagnostics& diagnostics) {
-  auto given = node.settings.find(spec.name);
-  const std::string* word = spec.with_setting.empty() ? nullptr : word_of(node, spec.with_setting);
-  if (word == nullptr || given == node.settings.end() || given->second.origin == Origin::fallback) return;
+void check_effect(const Settings& settings, const SettingSpec& spec, Span owner, Diagnostics& diagnostics) {
+  auto given = settings.find(spec.name);
+  const std::string* word = spec.with_setting.empty() ? nullptr : word_of(settings, spec.with_setting);
+  if (word == nullptr || given == settings.end() || given->second.origin == Origin::fallback) return;
   // `rlflow params` lists the default of every setting, and to give it from outside changes nothing.
   if (given->second.origin != Origin::source && spec.fallback && *spec.fallback == given->second.value) return;
   if (std::find(spec.with_words.begin(), spec.with_words.end(), *word) != spec.with_words.end()) return;
   Diagnostic& message =
       diagnostics.error("E0322", given->second.span,
                         "`" + spec.name + "` has no effect with `" + spec.with_setting + " = " + *word + "`");
-  const Setting& other = node.settings.at(spec.with_setting);
-  message.at(other.span.valid() ? other.span : node.callee_span, "does without it");
+  const Setting& other = settings.at(spec.with_setting);
+  message.at(other.span.valid() ? other.span : owner, "does without it");
   message.note("`" + spec.name + "`: " + spec.doc + "; it belongs to " + quoted_list(spec.with_words));
   message.help("take `" + spec.name + "` away");
 }
@@ -87,9 +87,18 @@ void check_greedy(const CheckInput& input, const FlowNode& node, const NodeInput
 void check_objective(const CheckInput& input, Diagnostics& diagnostics) {
   for (const FlowNode& node : input.pipeline.nodes) {
     if (!is_live(node)) continue;
-    for (const SettingSpec& spec : node.signature->settings) check_effect(node, spec, diagnostics);
+    for (const SettingSpec& spec : node.signature->settings) {
+      check_effect(node.settings, spec, node.callee_span, diagnostics);
+    }
     check_weights(node, diagnostics);
     for (const NodeInput& argument : node.inputs) check_greedy(input, node, argument, diagnostics);
+  }
+  for (DataId id : usage_of(input.pipeline).data) {
+    const Source& data = input.pipeline.data[id.index()];
+    if (data.signature == nullptr) continue;
+    for (const SettingSpec& spec : data.signature->settings) {
+      check_effect(data.settings, spec, data.argument_span, diagnostics);
+    }
   }
 }
 

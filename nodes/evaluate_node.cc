@@ -7,6 +7,7 @@
 #include "nodes/data/dataset.h"
 #include "nodes/node_generation.h"
 #include "nodes/plan_access.h"
+#include "nodes/prompt_encoder.h"
 #include "nodes/reward/reward.h"
 
 namespace rlflow {
@@ -20,23 +21,39 @@ struct Question {
   std::vector<std::int32_t> tokens;
 };
 
-std::vector<Question> read_questions(const Plan& plan, const PlanNode& node, const Tokenizer& tokenizer,
-                                     bool with_fields) {
+struct Questions {
+  std::vector<Question> asked;
+  std::int64_t skipped = 0;  // longer than max_prompt
+  bool skips = false;
+  std::vector<std::string> warnings;
+};
+
+Questions read_questions(const Plan& plan, const PlanNode& node, const Tokenizer& tokenizer, bool with_fields) {
   const PlanData& data = data_of(plan, node);
   const std::unique_ptr<Dataset> dataset = open_dataset(data, plan.root);
   const std::optional<std::int64_t> size = dataset->size();
   if (!size) {
     throw std::runtime_error("data `" + data.name + "` has no end, so it cannot be evaluated: give it a `size`");
   }
-  std::vector<Question> questions;
+  const PromptEncoder encoder(data, model_folder(plan, node.tokenizer), tokenizer);
+  Questions questions;
+  questions.skips = encoder.skips();
+  questions.warnings = dataset->warnings();
+  for (std::string& warning : encoder.warnings()) questions.warnings.push_back(std::move(warning));
   for (std::int64_t i = 0; i < *size; ++i) {
     try {
       Question question{dataset->row(i), with_fields ? dataset->fields(i) : "", {}};
-      question.tokens = tokenizer.encode_prompt(question.row.prompt);
-      questions.push_back(std::move(question));
+      std::optional<std::vector<std::int32_t>> tokens = encoder.prompt(question.row);
+      questions.skipped += tokens ? 0 : 1;
+      if (!tokens) continue;
+      question.tokens = std::move(*tokens);
+      questions.asked.push_back(std::move(question));
     } catch (const std::runtime_error& error) {
       throw std::runtime_error("data `" + data.name + "`, row " + std::to_string(i) + ": " + error.what());
     }
+  }
+  if (questions.asked.empty()) {
+    throw std::runtime_error("data `" + data.name + "`: every prompt is longer than `max_prompt`");
   }
   return questions;
 }
@@ -50,7 +67,7 @@ class EvaluateNode final : public Node {
         reward_(make_reward(reward_of(plan, node), place)),
         workers_(static_cast<std::int32_t>(int_at(node.settings, "workers"))),
         questions_(read_questions(plan, node, tokenizer_, reward_->external())) {
-    for (const Question& question : questions_) prompts_.push_back(question.tokens);
+    for (const Question& question : questions_.asked) prompts_.push_back(question.tokens);
   }
 
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
@@ -59,7 +76,7 @@ class EvaluateNode final : public Node {
 
  private:
   const Question& question(std::size_t response) const {
-    return questions_[response / static_cast<std::size_t>(sampling_.samples)];
+    return questions_.asked[response / static_cast<std::size_t>(sampling_.samples)];
   }
 
   // Throws std::runtime_error naming the reward for the first response without a value.
@@ -75,7 +92,7 @@ class EvaluateNode final : public Node {
     how.workers = workers_;
     try {
       Judgement judgement = reward_->judge(requests, how);
-      result.warnings = std::move(judgement.warnings);
+      for (std::string& warning : judgement.warnings) result.warnings.push_back(std::move(warning));
       return values_of(judgement, requests);
     } catch (const TaskStopped&) {
       throw;
@@ -86,6 +103,7 @@ class EvaluateNode final : public Node {
 
   TaskResult judge(const std::vector<Response>& responses, const TaskContext& context) {
     TaskResult result;
+    result.warnings = questions_.warnings;
     std::vector<std::string> texts;
     for (const Response& response : responses) texts.push_back(tokenizer_.decode_response(response.tokens));
     const std::vector<double> values = rewards(responses, texts, context, result);
@@ -102,6 +120,7 @@ class EvaluateNode final : public Node {
     auto metrics = std::make_shared<Metrics>();
     metrics->values = {
         {"accuracy", reward / count}, {"clip_ratio", cut / count}, {"response_length/mean", tokens / count}};
+    if (questions_.skips) metrics->values.emplace_back("skipped", static_cast<double>(questions_.skipped));
     for (const auto& [name, value] : metrics->values) result.metrics.push_back({name, value});
     result.outputs = {std::move(metrics)};
     return result;
@@ -112,7 +131,7 @@ class EvaluateNode final : public Node {
   std::string reward_name_;
   std::unique_ptr<Reward> reward_;
   std::int32_t workers_;
-  std::vector<Question> questions_;
+  Questions questions_;
   std::vector<std::span<const std::int32_t>> prompts_;  // into questions_
   Generator generator_;
 };

@@ -103,6 +103,11 @@ class RunLibrary final : public NodeLibrary {
       files.push_back((folder / "config.json").string());
       files.push_back((folder / "tokenizer.json").string());
       files.push_back((folder / "tokenizer_config.json").string());
+      for (const char* name : {"generation_config.json", "chat_template.jinja"}) {
+        std::error_code error;
+        const bool there = std::filesystem::exists(std::filesystem::path(plan.root) / folder / name, error);
+        if (there) files.push_back((folder / name).string());
+      }
       if (!model.random_init) files.push_back((folder / "model.safetensors").string());
     }
     for (const PlanData& data : plan.data) {

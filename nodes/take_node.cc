@@ -9,6 +9,7 @@
 #include "nodes/data/dataset.h"
 #include "nodes/data/order.h"
 #include "nodes/plan_access.h"
+#include "nodes/prompt_encoder.h"
 #include "runtime/contract/check.h"
 
 namespace rlflow {
@@ -22,147 +23,143 @@ RowOrder order_of(const PlanData& data, const Dataset& dataset) {
   return RowOrder(dataset.size(), shuffle, static_cast<std::uint64_t>(int_at(data.settings, "seed")));
 }
 
-// Rows in order, with the cursor that comes after them.
+constexpr std::int64_t kMostSkipped = 100'000;  // rows in a row, of data without end
+
+// Rows in order, with the cursor that comes after them, and how they become tokens.
 class RowReader {
  public:
   RowReader(const Plan& plan, const PlanNode& node)
       : data_(data_of(plan, node)),
         dataset_(open_dataset(data_, plan.root)),
+        tokenizer_(tokenizer_of(plan, node)),
+        encoder_(data_, model_folder(plan, node.tokenizer), tokenizer_),
         count_(int_at(node.constants, "count")),
         order_(order_of(data_, *dataset_)) {}
 
-  // Calls use(index, row) for each of the next rows; returns the cursor after them.
-  // A prompt as token ids; longer than `max_prompt` is an error.
-  std::vector<std::int32_t> encoded_prompt(const Tokenizer& tokenizer, const std::string& prompt) const {
-    std::vector<std::int32_t> ids = tokenizer.encode_prompt(prompt);
-    if (has(data_.settings, "max_prompt")) {
-      const std::int64_t most = int_at(data_.settings, "max_prompt");
-      if (static_cast<std::int64_t>(ids.size()) > most) {
-        throw FormatError("the prompt has " + std::to_string(ids.size()) + " tokens, `max_prompt` is " +
-                          std::to_string(most));
-      }
-    }
-    return ids;
-  }
-
-  template <class Use>
-  std::shared_ptr<const Cursor> read(const TaskInputs& inputs, const TaskContext& context, Use use) {
+  // Calls use(index, row, prompt ids) for each of the next rows, but those that are left out for their length. The
+  // result has the cursor after them, after what `made` holds then.
+  template <class Made, class Use>
+  TaskResult read(const TaskInputs& inputs, const TaskContext& context, std::shared_ptr<Made> made, Use use) {
     RowPlace place;
     if (inputs.carried) {
       const auto* cursor = dynamic_cast<const Cursor*>(inputs.carried.get());
       RLFLOW_CHECK(cursor, "what a take node carries is not a cursor");
       place = {cursor->epoch, cursor->offset};
     }
-    for (std::int64_t i = 0; i < count_; ++i) {
+    std::int64_t skipped = 0, skipped_now = 0;
+    for (std::int64_t taken = 0; taken < count_;) {
       if (context.stop.stop_requested()) throw TaskStopped();
       const std::int64_t index = order_.next(place, context.run_seed);
-      try {
-        use(index, dataset_->row(index));
-      } catch (const FormatError& error) {
-        throw FormatError("data `" + data_.name + "`, row " + std::to_string(index) + ": " + error.what());
+      const bool used = encode(index, use);
+      taken += used ? 1 : 0;
+      skipped += used ? 0 : 1;
+      skipped_now = used ? 0 : skipped_now + 1;
+      if (skipped_now >= dataset_->size().value_or(kMostSkipped)) {
+        throw FormatError("data `" + data_.name + "`: " + std::to_string(skipped_now) +
+                          " rows in a row are longer than `max_prompt`, so none is left to take");
       }
     }
     auto cursor = std::make_shared<Cursor>();
     cursor->epoch = place.epoch;
     cursor->offset = place.offset;
-    return cursor;
+    TaskResult result;
+    result.outputs = {std::move(made), std::move(cursor)};
+    if (encoder_.skips()) result.metrics.push_back({"data/skipped", static_cast<double>(skipped)});
+    result.warnings = dataset_->warnings();
+    for (std::string& warning : encoder_.warnings()) result.warnings.push_back(std::move(warning));
+    return result;
   }
 
+  const PromptEncoder& encoder() const { return encoder_; }
+
  private:
+  template <class Use>
+  bool encode(std::int64_t index, Use& use) const {
+    try {
+      DataRow row = dataset_->row(index);
+      const std::optional<std::vector<std::int32_t>> prompt = encoder_.prompt(row);
+      if (prompt) use(index, std::move(row), *prompt);
+      return prompt.has_value();
+    } catch (const FormatError& error) {
+      throw FormatError("data `" + data_.name + "`, row " + std::to_string(index) + ": " + error.what());
+    }
+  }
+
   PlanData data_;
   std::unique_ptr<Dataset> dataset_;
+  Tokenizer tokenizer_;
+  PromptEncoder encoder_;  // with tokenizer_
   std::int64_t count_;
   RowOrder order_;
 };
 
 class TakeNode final : public Node {
  public:
-  TakeNode(const Plan& plan, const PlanNode& node) : reader_(plan, node), tokenizer_(tokenizer_of(plan, node)) {}
+  TakeNode(const Plan& plan, const PlanNode& node) : reader_(plan, node) {}
 
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
     auto prompts = std::make_shared<Prompts>();
-    auto cursor = reader_.read(inputs, context, [&](std::int64_t index, DataRow row) {
-      prompts->tokens.push_row(reader_.encoded_prompt(tokenizer_, row.prompt));
-      prompts->source_row.push_back(index);
-      prompts->text.push_back(std::move(row.prompt));
-      prompts->answer.push_back(std::move(row.answer));
-    });
-    TaskResult result;
-    result.outputs = {std::move(prompts), std::move(cursor)};
-    return result;
+    return reader_.read(inputs, context, prompts,
+                        [&](std::int64_t index, DataRow row, const std::vector<std::int32_t>& prompt) {
+                          prompts->tokens.push_row(prompt);
+                          prompts->source_row.push_back(index);
+                          prompts->text.push_back(std::move(row.prompt));
+                          prompts->answer.push_back(std::move(row.answer));
+                        });
   }
 
  private:
   RowReader reader_;
-  Tokenizer tokenizer_;
 };
-
-Tokenizer tokenizer_with_end(const Plan& plan, const PlanNode& node) {
-  Tokenizer tokenizer = tokenizer_of(plan, node);
-  if (tokenizer.eos() < 0) {
-    throw FormatError("the tokenizer of `" + node.name + "` has no end token, so a response could never end");
-  }
-  return tokenizer;
-}
 
 class TakeExamplesNode final : public Node {
  public:
-  TakeExamplesNode(const Plan& plan, const PlanNode& node)
-      : reader_(plan, node), tokenizer_(tokenizer_with_end(plan, node)) {}
+  TakeExamplesNode(const Plan& plan, const PlanNode& node) : reader_(plan, node) {}
 
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
     auto examples = std::make_shared<Examples>();
-    auto cursor = reader_.read(inputs, context, [&](std::int64_t index, const DataRow& row) {
-      std::vector<std::int32_t> ids = reader_.encoded_prompt(tokenizer_, row.prompt);
-      const std::size_t prompt_length = ids.size();
-      const std::vector<std::int32_t> response = tokenizer_.encode(row.response);
-      ids.insert(ids.end(), response.begin(), response.end());
-      ids.push_back(tokenizer_.eos());
-      examples->tokens.push_row(ids);
-      examples->loss_mask.insert(examples->loss_mask.end(), prompt_length, 0);
-      examples->loss_mask.insert(examples->loss_mask.end(), ids.size() - prompt_length, 1);
-      examples->source_row.push_back(index);
-    });
-    TaskResult result;
-    result.outputs = {std::move(examples), std::move(cursor)};
-    return result;
+    return reader_.read(inputs, context, examples,
+                        [&](std::int64_t index, const DataRow& row, const std::vector<std::int32_t>& prompt) {
+                          std::vector<std::int32_t> ids = prompt;
+                          const std::vector<std::int32_t> response = reader_.encoder().response(row.response);
+                          ids.insert(ids.end(), response.begin(), response.end());
+                          examples->tokens.push_row(ids);
+                          examples->loss_mask.insert(examples->loss_mask.end(), prompt.size(), 0);
+                          examples->loss_mask.insert(examples->loss_mask.end(), response.size(), 1);
+                          examples->source_row.push_back(index);
+                        });
   }
 
  private:
   RowReader reader_;
-  Tokenizer tokenizer_;
 };
 
 class TakePairsNode final : public Node {
  public:
-  TakePairsNode(const Plan& plan, const PlanNode& node)
-      : reader_(plan, node), tokenizer_(tokenizer_with_end(plan, node)) {}
+  TakePairsNode(const Plan& plan, const PlanNode& node) : reader_(plan, node) {}
 
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
     auto pairs = std::make_shared<Pairs>();
     auto batch = std::make_shared<BatchDescriptor>();
-    auto cursor = reader_.read(inputs, context, [&](std::int64_t index, const DataRow& row) {
-      pairs->prompts.push_row(reader_.encoded_prompt(tokenizer_, row.prompt));
-      pairs->source_row.push_back(index);
-      for (const std::string* response : {&row.chosen, &row.rejected}) {
-        std::vector<std::int32_t> ids = tokenizer_.encode(*response);
-        ids.push_back(tokenizer_.eos());
-        pairs->tokens.insert(pairs->tokens.end(), ids.begin(), ids.end());
-        batch->group.push_back(static_cast<std::int32_t>(pairs->prompts.rows()) - 1);
-        batch->offsets.push_back(static_cast<std::int64_t>(pairs->tokens.size()));
-        batch->mask.insert(batch->mask.end(), ids.size(), 1);
-        batch->finish.push_back(static_cast<std::uint8_t>(FinishReason::stop));
-      }
-    });
+    TaskResult result = reader_.read(
+        inputs, context, pairs, [&](std::int64_t index, const DataRow& row, const std::vector<std::int32_t>& prompt) {
+          pairs->prompts.push_row(prompt);
+          pairs->source_row.push_back(index);
+          for (const std::string* response : {&row.chosen, &row.rejected}) {
+            const std::vector<std::int32_t> ids = reader_.encoder().response(*response);
+            pairs->tokens.insert(pairs->tokens.end(), ids.begin(), ids.end());
+            batch->group.push_back(static_cast<std::int32_t>(pairs->prompts.rows()) - 1);
+            batch->offsets.push_back(static_cast<std::int64_t>(pairs->tokens.size()));
+            batch->mask.insert(batch->mask.end(), ids.size(), 1);
+            batch->finish.push_back(static_cast<std::uint8_t>(FinishReason::stop));
+          }
+        });
     pairs->batch = std::move(batch);
-    TaskResult result;
-    result.outputs = {std::move(pairs), std::move(cursor)};
     return result;
   }
 
  private:
   RowReader reader_;
-  Tokenizer tokenizer_;
 };
 
 }  // namespace

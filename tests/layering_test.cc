@@ -53,6 +53,7 @@ const std::vector<ThirdParty> kThirdParty = {
     {"(tbb|oneapi)/.*", {"runtime/engine/tbb_graph.cc", "runtime/engine/device_groups.cc"}},
     {"openssl/.*", {"runtime/contract/digest.cc"}},
     {"pcre2\\.h", {"nodes/format/pattern.cc"}},
+    {"utf8proc\\.h", {"nodes/format/unicode_text.cc"}},
     {"nlohmann/.*", {"nodes/format/", "cli/"}},
     {"(graphviz/.*|gvc\\.h|cgraph\\.h)", {"viz/render.cc"}},
     {"CLI/.*", {"cli/"}},

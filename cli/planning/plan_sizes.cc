@@ -11,8 +11,10 @@ namespace {
 std::optional<std::int64_t> prompt_bound(const PlanData& data) {
   if (has(data.settings, "max_prompt")) return int_at(data.settings, "max_prompt");
   const Range* digits = has(data.settings, "digits") ? value_at(data.settings, "digits").get<Range>() : nullptr;
+  const bool bare = !has(data.settings, "question") && !has(data.settings, "prefill") &&
+                    (!has(data.settings, "template") || text_at(data.settings, "template") == "none");
   // Begin, two numbers, `+` and `=`; no tokenizer makes more tokens than characters.
-  if (data.source == "builtin" && data.argument == "addition" && digits != nullptr) {
+  if (data.source == "builtin" && data.argument == "addition" && digits != nullptr && bare) {
     return 2 * static_cast<std::int64_t>(digits->hi) + 3;
   }
   return std::nullopt;

@@ -1,6 +1,8 @@
 // How rows of sums are drawn and answered.
 #include "nodes/data/addition.h"
 
+#include "nodes/data/placeholders.h"
+#include "nodes/format/format_error.h"
 #include "runtime/contract/check.h"
 
 namespace rlflow {
@@ -68,7 +70,12 @@ DataRow Addition::row(std::int64_t index) const {
     b = lowest + stream.below(9 * lowest);
   } while (held_out(a, b) != settings_.test);
   DataRow row;
-  row.prompt = std::to_string(a) + "+" + std::to_string(b) + "=";
+  const auto number = [&](const std::string& name) {
+    if (name != "a" && name != "b") throw FormatError("a sum has the fields a and b, not {" + name + "}");
+    return std::to_string(name == "a" ? a : b);
+  };
+  row.prompt = filled(settings_.question, number);
+  row.prefill = filled(settings_.prefill, number);
   row.answer = std::to_string(a + b);
   const bool worked = stream.uniform() < settings_.worked;
   row.response = worked ? worked_response(a, b) : hasty_response(a, b, settings_.forget_carry, stream);

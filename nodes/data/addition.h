@@ -16,8 +16,10 @@ struct AdditionSettings {
   std::uint64_t seed = 0;
   bool test = false;  // only the held-out tenth of all sums; otherwise only the others
   std::optional<std::int64_t> size;
-  double worked = 1;        // share of responses that work column by column
-  double forget_carry = 0;  // chance that any other response forgets a carry
+  double worked = 1;                  // share of responses that work column by column
+  double forget_carry = 0;            // chance that any other response forgets a carry
+  std::string question = "{a}+{b}=";  // the prompt, with both numbers
+  std::string prefill = {};           // of the assistant's turn, likewise
 };
 
 // Row i is a function of (seed, split, i): a number of digits, each as likely as the others, then two numbers of that

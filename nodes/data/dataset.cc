@@ -19,6 +19,8 @@ std::unique_ptr<Dataset> open_addition(const PlanData& data) {
   if (has(data.settings, "size")) settings.size = int_at(data.settings, "size");
   settings.worked = real_at(data.settings, "worked");
   settings.forget_carry = real_at(data.settings, "forget_carry");
+  if (has(data.settings, "question")) settings.question = text_at(data.settings, "question");
+  if (has(data.settings, "prefill")) settings.prefill = text_at(data.settings, "prefill");
   return std::make_unique<Addition>(settings);
 }
 

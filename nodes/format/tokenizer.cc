@@ -1,192 +1,227 @@
-// How text becomes token ids and back, as a model folder's tokenizer.json says.
+// Added tokens first, then normalizer, pre-tokenizer and model on what is between them.
 #include "nodes/format/tokenizer.h"
 
-#include <array>
-#include <set>
+#include <algorithm>
 
+#include "nodes/format/byte_alphabet.h"
 #include "nodes/format/file.h"
 #include "nodes/format/json.h"
-#include "runtime/contract/check.h"
+#include "nodes/format/tokenizer_file.h"
 
 namespace rlflow {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMaxVocabulary = 1u << 20;
-
-[[noreturn]] void refuse(const std::string& what) {
-  throw FormatError("tokenizer.json: " + what +
-                    " is not supported; only character tokenizers are (model WordLevel, "
-                    "pre_tokenizer Split that isolates each character)");
-}
-
-void only_keys(const Json& object, const std::set<std::string>& known, const std::string& place) {
-  if (!object.is_object()) throw FormatError("tokenizer.json: " + place + " is not an object");
-  for (const auto& item : object.items()) {
-    if (!known.contains(item.key())) refuse(place + " key " + json_quoted(item.key()));
-  }
-}
-
-Json value_or_null(const Json& object, const char* key) { return object.contains(key) ? object[key] : Json(); }
-
-void check_null(const Json& root, const char* key) {
-  if (!value_or_null(root, key).is_null()) refuse(std::string(key) + " " + root[key].dump().substr(0, 80));
-}
-
-std::size_t character_length(std::string_view text, std::size_t at) {
-  auto lead = static_cast<unsigned char>(text[at]);
-  std::size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-  return std::min(length, text.size() - at);
-}
-
-std::vector<std::string> read_vocabulary(const Json& model) {
-  only_keys(model, {"type", "vocab", "unk_token"}, "model");
-  if (value_or_null(model, "type") != "WordLevel") refuse("model type " + value_or_null(model, "type").dump());
-  const Json vocab = value_or_null(model, "vocab");
-  if (!vocab.is_object() || vocab.empty() || vocab.size() > kMaxVocabulary) {
-    throw FormatError("tokenizer.json: model vocab is not an object of 1 to 1048576 tokens");
-  }
-  std::vector<std::string> tokens(vocab.size());
-  for (const auto& [token, id] : vocab.items()) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= tokens.size()) {
-      throw FormatError("tokenizer.json: id of " + json_quoted(token) + " is not one of 0 to size-1");
-    }
-    std::string& place = tokens[id.get<std::size_t>()];
-    if (token.empty() || !place.empty()) throw FormatError("tokenizer.json: id " + id.dump() + " is given twice");
-    place = token;
-  }
-  return tokens;
-}
-
-std::set<std::string> read_special(const Json& root, const std::vector<std::string>& tokens) {
-  std::set<std::string> special;
-  for (const Json& added : value_or_null(root, "added_tokens")) {
-    only_keys(added, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}, "added_tokens");
-    const Json content = value_or_null(added, "content"), id = value_or_null(added, "id");
-    if (value_or_null(added, "special") != true) refuse("added token " + content.dump() + " that is not special");
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= tokens.size() ||
-        content != tokens[id.get<std::size_t>()]) {
-      throw FormatError("tokenizer.json: added token " + content.dump() + " is not in the vocabulary under its id");
-    }
-    special.insert(content.get<std::string>());
-  }
-  return special;
-}
-
-// The Split pattern must cut out each special token whole and every other character alone:
-// "name|name|…|." in any order, "." last.
-void check_pattern(const Json& pre_tokenizer, const std::set<std::string>& special) {
-  only_keys(pre_tokenizer, {"type", "pattern", "behavior", "invert"}, "pre_tokenizer");
-  if (value_or_null(pre_tokenizer, "type") != "Split" || value_or_null(pre_tokenizer, "behavior") != "Isolated" ||
-      value_or_null(pre_tokenizer, "invert") != false) {
-    refuse("pre_tokenizer " + pre_tokenizer.dump().substr(0, 120));
-  }
-  const Json pattern = value_or_null(value_or_null(pre_tokenizer, "pattern"), "Regex");
-  std::string text = pattern.is_string() ? pattern.get<std::string>() : "";
-  std::set<std::string> alternatives;
-  std::size_t begin = 0;
-  for (std::size_t bar = text.find('|'); bar != std::string::npos; bar = text.find('|', begin)) {
-    alternatives.insert(text.substr(begin, bar - begin));
-    begin = bar + 1;
-  }
-  if (text.substr(begin) != "." || !(alternatives.empty() || alternatives == special)) {
-    refuse("pre_tokenizer pattern " + value_or_null(pre_tokenizer, "pattern").dump().substr(0, 120));
-  }
-}
-
-// Only the template that adds nothing: the sequence as it is.
-void check_post_processor(const Json& processor) {
-  if (processor.is_null()) return;
-  if (value_or_null(processor, "type") != "TemplateProcessing" || !value_or_null(processor, "special_tokens").empty()) {
-    refuse("post_processor " + processor.dump().substr(0, 120));
-  }
-}
-
 // "bos_token" of tokenizer_config.json: a string, or an object with `content`.
-std::int32_t special_id(const Json& config, const char* key, const std::vector<std::string>& tokens) {
-  Json token = value_or_null(config, key);
-  if (token.is_object()) token = value_or_null(token, "content");
+std::int32_t named_id(const Json& config, const char* key, const TokenTable& names) {
+  Json token = config.contains(key) ? config[key] : Json();
+  if (token.is_object()) token = token.contains("content") ? token["content"] : Json();
   if (token.is_null()) return -1;
-  for (std::size_t id = 0; id < tokens.size(); ++id) {
-    if (token == tokens[id]) return static_cast<std::int32_t>(id);
+  const std::int32_t id = token.is_string() ? names.find(token.get<std::string>()) : -1;
+  if (id < 0) {
+    throw FormatError(std::string("tokenizer_config.json: ") + key + " " + token.dump().substr(0, 80) +
+                      " is not in the vocabulary");
   }
-  throw FormatError(std::string("tokenizer_config.json: ") + key + " " + token.dump() + " is not in the vocabulary");
+  return id;
+}
+
+// eos, then those of "eos_token_id": a number or a list of numbers.
+std::vector<std::int32_t> end_ids_of(std::int32_t eos, const Json& generation, std::size_t tokens) {
+  std::vector<std::int32_t> ids;
+  if (eos >= 0) ids.push_back(eos);
+  const Json listed = generation.contains("eos_token_id") ? generation["eos_token_id"] : Json();
+  if (listed.is_null()) return ids;
+  for (const Json& id : listed.is_array() ? listed : Json::array({listed})) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= tokens) {
+      throw FormatError("generation_config.json: eos_token_id " + id.dump().substr(0, 80) + " is no token");
+    }
+    const auto number = id.get<std::int32_t>();
+    if (std::find(ids.begin(), ids.end(), number) == ids.end()) ids.push_back(number);
+  }
+  return ids;
+}
+
+std::vector<std::string> decoded_texts(const TokenizerFile& file) {
+  std::vector<std::string> texts = file.tokens;
+  if (!file.decoder.bytes) return texts;
+  for (std::string& text : texts) text = bytes_of_token(text).value_or(text);
+  return texts;
+}
+
+Json parse_object(std::string_view text, const char* name) {
+  Json json = parse_json(text, name);
+  if (!json.is_object()) throw FormatError(std::string(name) + ": is not an object");
+  return json;
+}
+
+std::string quoted_start(std::string_view text) {
+  return Json(std::string(text.substr(0, 80))).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 }  // namespace
 
-Tokenizer::Tokenizer(std::string_view tokenizer_json, std::string_view tokenizer_config_json) {
-  const Json root = parse_json(tokenizer_json, "tokenizer.json");
-  only_keys(root,
-            {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor",
-             "decoder", "model"},
-            "top level");
-  if (value_or_null(root, "version") != "1.0") refuse("version " + value_or_null(root, "version").dump());
-  for (const char* key : {"truncation", "padding", "normalizer"}) check_null(root, key);
-  if (!root.contains("model")) throw FormatError("tokenizer.json: has no model");
-  tokens_ = read_vocabulary(root["model"]);
-  std::set<std::string> special = read_special(root, tokens_);
-  check_pattern(value_or_null(root, "pre_tokenizer"), special);
-  check_post_processor(value_or_null(root, "post_processor"));
-  if (value_or_null(value_or_null(root, "decoder"), "type") != "Fuse") refuse("decoder other than Fuse");
-  for (std::size_t id = 0; id < tokens_.size(); ++id) {
-    const std::string& token = tokens_[id];
-    if (special.contains(token)) continue;
-    if (character_length(token, 0) != token.size()) refuse("token " + json_quoted(token) + " of several characters");
-    characters_[token] = static_cast<std::int32_t>(id);
+struct Tokenizer::Parts {
+  TokenizerFile file;
+  TokenTable names;  // over file.tokens
+  AddedTokens added, added_normalized;
+  BytePairs pairs;
+  DecoderTable decoder;
+  std::vector<bool> special;  // by id
+  std::int32_t bos = -1, eos = -1, pad = -1;
+  std::vector<std::int32_t> end_ids;
+
+  explicit Parts(TokenizerFile read)
+      : file(std::move(read)),
+        names(file.tokens),
+        added(file.added, false, file.normalizer),
+        added_normalized(file.added, true, file.normalizer),
+        pairs(std::move(file.pairs)),
+        decoder(decoder_table(file.decoder, decoded_texts(file))),
+        special(file.tokens.size()) {
+    for (const AddedToken& token : file.added) special[static_cast<std::size_t>(token.id)] = token.special;
   }
-  const Json config = parse_json(tokenizer_config_json, "tokenizer_config.json");
-  if (!config.is_object()) throw FormatError("tokenizer_config.json: is not an object");
-  bos_ = special_id(config, "bos_token", tokens_);
-  eos_ = special_id(config, "eos_token", tokens_);
-  pad_ = special_id(config, "pad_token", tokens_);
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+
+  // Appends the tokens of a text without added tokens.
+  void encode_plain(std::string text, bool at_start, std::vector<std::int32_t>& ids) const {
+    if (file.characters) return encode_characters(text, ids);
+    const Pieces pieces = cut(file.pre_tokenizer, std::move(text), at_start);
+    std::size_t begin = 0;
+    for (const std::size_t end : pieces.ends) {
+      std::size_t fault = 0;
+      if (!pairs.encode(std::string_view(pieces.text).substr(begin, end - begin), ids, &fault)) {
+        refuse(pieces.text, begin + fault);
+      }
+      begin = end;
+    }
+  }
+
+  void encode_characters(std::string_view text, std::vector<std::int32_t>& ids) const {
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t begin = at;
+      next_character(text, at);
+      const std::int32_t id = names.find(text.substr(begin, at - begin));
+      if (id < 0 || special[static_cast<std::size_t>(id)]) refuse(text, begin);
+      ids.push_back(id);
+    }
+  }
+
+  [[noreturn]] static void refuse(std::string_view text, std::size_t at) {
+    throw EncodeError(
+        "the tokenizer has no token for the character at byte " + std::to_string(at) + " of " + quoted_start(text), at);
+  }
+};
+
+Tokenizer::Tokenizer(std::string_view tokenizer_json, std::string_view tokenizer_config_json,
+                     std::string_view generation_config_json) {
+  auto parts = std::make_unique<Parts>(read_tokenizer_file(tokenizer_json));
+  const Json config = parse_object(tokenizer_config_json, "tokenizer_config.json");
+  parts->bos = named_id(config, "bos_token", parts->names);
+  parts->eos = named_id(config, "eos_token", parts->names);
+  parts->pad = named_id(config, "pad_token", parts->names);
+  parts->end_ids =
+      end_ids_of(parts->eos, parse_object(generation_config_json, "generation_config.json"), parts->file.tokens.size());
+  parts_ = std::move(parts);
 }
 
+Tokenizer::~Tokenizer() = default;
+Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
+Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
+  const TextPart part{std::string(text), false};
+  return encode(std::span(&part, 1));
+}
+
+std::vector<std::int32_t> Tokenizer::encode(std::span<const TextPart> parts, std::span<const std::string> names) const {
+  std::string text;
+  ControlRanges control;
+  for (const TextPart& part : parts) {
+    const std::size_t begin = text.size();
+    append_valid_utf8(text, part.text, true);
+    if (part.control) control.emplace_back(begin, text.size());
+  }
   std::vector<std::int32_t> ids;
-  ids.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    std::string_view character = text.substr(at, character_length(text, at));
-    auto found = characters_.find(character);
-    if (found == characters_.end()) {
-      throw EncodeError("the tokenizer has no token for the character at byte " + std::to_string(at) + " of " +
-                            Json(std::string(text.substr(0, 80))).dump(-1, ' ', true, Json::error_handler_t::replace),
-                        at);
+  for (const TextSection& section : parts_->added.find(text, control, names)) {
+    if (section.id >= 0) {
+      ids.push_back(section.id);
+      continue;
     }
-    ids.push_back(found->second);
-    at += character.size();
+    std::string between = text.substr(section.begin, section.end - section.begin);
+    // Of a text that the normalizer changes no byte can be told where it came from: it is control as a whole, or not.
+    ControlRanges inner;
+    for (const auto& [begin, end] : control) {
+      if (begin <= section.begin && section.end <= end) inner = {{0, ~std::size_t{0}}};
+    }
+    if (!parts_->file.normalizer.empty()) between = normalized(parts_->file.normalizer, std::move(between));
+    const bool at_start = section.begin == 0;
+    for (const TextSection& further : parts_->added_normalized.find(between, inner, names)) {
+      if (further.id >= 0) {
+        ids.push_back(further.id);
+      } else {
+        parts_->encode_plain(between.substr(further.begin, further.end - further.begin), at_start && further.begin == 0,
+                             ids);
+      }
+    }
   }
   return ids;
 }
 
 std::vector<std::int32_t> Tokenizer::encode_prompt(std::string_view text) const {
   std::vector<std::int32_t> ids = encode(text);
-  if (bos_ >= 0) ids.insert(ids.begin(), bos_);
+  ids.insert(ids.begin(), parts_->file.before.begin(), parts_->file.before.end());
   return ids;
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
+  DecodeStream stream = decode_stream();
   std::string text;
-  for (std::int32_t id : ids) {
-    RLFLOW_CHECK(id >= 0 && id < vocabulary_size(), std::to_string(id));
-    text += tokens_[static_cast<std::size_t>(id)];
+  for (const std::int32_t id : ids) {
+    if (id < 0 || id >= vocabulary_size()) {
+      throw FormatError("no token of the tokenizer has id " + std::to_string(id) + ": it has " +
+                        std::to_string(vocabulary_size()));
+    }
+    text += stream.push(id);
   }
-  return text;
+  return text + stream.finish();
 }
 
 std::string Tokenizer::decode_response(std::span<const std::int32_t> ids) const {
-  if (!ids.empty() && ids.back() == eos_) ids = ids.first(ids.size() - 1);
+  const std::vector<std::int32_t>& ends = parts_->end_ids;
+  if (!ids.empty() && std::find(ends.begin(), ends.end(), ids.back()) != ends.end()) ids = ids.first(ids.size() - 1);
   return decode(ids);
 }
 
+DecodeStream Tokenizer::decode_stream() const { return DecodeStream(parts_->decoder); }
+
+std::int32_t Tokenizer::vocabulary_size() const { return static_cast<std::int32_t>(parts_->file.tokens.size()); }
+
+std::optional<std::int32_t> Tokenizer::id_of(std::string_view name) const {
+  const std::int32_t id = parts_->names.find(name);
+  return id < 0 ? std::nullopt : std::optional(id);
+}
+
+const std::string& Tokenizer::token(std::int32_t id) const { return parts_->file.tokens[static_cast<std::size_t>(id)]; }
+bool Tokenizer::is_special(std::int32_t id) const { return parts_->special[static_cast<std::size_t>(id)]; }
+std::span<const std::int32_t> Tokenizer::before_prompt() const { return parts_->file.before; }
+std::int32_t Tokenizer::bos() const { return parts_->bos; }
+std::int32_t Tokenizer::eos() const { return parts_->eos; }
+std::int32_t Tokenizer::pad() const { return parts_->pad; }
+const std::vector<std::int32_t>& Tokenizer::end_ids() const { return parts_->end_ids; }
+
 Tokenizer read_tokenizer(const std::filesystem::path& folder) {
-  std::string tokenizer = read_text_file(folder / "tokenizer.json", kMaxTokenizerBytes);
-  std::string config = read_text_file(folder / "tokenizer_config.json", kMaxTokenizerBytes);
+  const std::string tokenizer = read_text_file(folder / "tokenizer.json", kMaxTokenizerBytes);
+  const std::string config = read_text_file(folder / "tokenizer_config.json", kMaxTokenizerBytes);
+  const std::filesystem::path generation = folder / "generation_config.json";
+  std::error_code error;
   try {
-    return Tokenizer(tokenizer, config);
-  } catch (const FormatError& error) {
-    throw FormatError(folder.string() + "/" + error.what());
+    return Tokenizer(
+        tokenizer, config,
+        std::filesystem::exists(generation, error) ? read_text_file(generation, kMaxTokenizerBytes) : "{}");
+  } catch (const FormatError& fault) {
+    throw FormatError(folder.string() + "/" + fault.what());
   }
 }
 

@@ -22,6 +22,30 @@ std::vector<SettingSpec> ordering() {
   };
 }
 
+// How the text of a row becomes what the model is asked with.
+std::vector<SettingSpec> asking() {
+  const std::vector<std::string> named = {"chatml",   "qwen2_5", "qwen3",  "smollm2", "llama3",
+                                          "llama3_1", "gemma",   "gemma3", "plain"};
+  std::vector<std::string> all = {"none", "auto"}, with_system = {"auto"};
+  all.insert(all.end(), named.begin(), named.end());
+  all.emplace_back("fixed");
+  with_system.insert(with_system.end(), named.begin(), named.end());
+  return {
+      optional(
+          setting("max_prompt", SettingType::tokens, at_least(1), "longest prompt, template and prefill included")),
+      with_default(word("overlong", {"error", "skip", "left"},
+                        "what happens to a longer prompt; skip: the row is left out, left: its last tokens are taken"),
+                   "error"),
+      with_default(word("template", all, "chat template around the prompt; auto: the one of the model's folder"),
+                   "none"),
+      only_with(optional(text("system", "system message, where the row has none of its own")), "template", with_system),
+      only_with(optional(text("prefix", "what stands before the prompt; names of special tokens are these tokens")),
+                "template", {"fixed"}),
+      only_with(optional(text("suffix", "what stands after the prompt, likewise")), "template", {"fixed"}),
+      optional(text("prefill", "what the assistant's turn begins with; {name} is a field of the row")),
+  };
+}
+
 SourceSignature addition() {
   std::vector<SettingSpec> settings = ordering();
   settings.push_back(with_default(
@@ -32,6 +56,8 @@ SourceSignature addition() {
       with_default(real("worked", between(0, 1), "share of example responses that work column by column"), 1.0));
   settings.push_back(
       with_default(real("forget_carry", between(0, 1), "chance that a response at once forgets a carry"), 0.0));
+  settings.push_back(optional(text("question", "the prompt, with {a} and {b}; `{a}+{b}=` if absent")));
+  for (SettingSpec& spec : asking()) settings.push_back(std::move(spec));
   SourceSignature signature =
       source("builtin", "addition", std::move(settings), "sums of two numbers with equally many digits: `347+586=`");
   signature.kinds = {Kind::prompts, Kind::examples};
@@ -42,26 +68,17 @@ SourceSignature addition() {
 SourceSignature jsonl() {
   std::vector<SettingSpec> settings = ordering();
   for (SettingSpec spec : {
-           with_default(text("prompt", "field of the prompt"), Value(std::string("prompt"))),
+           with_default(text("prompt", "field of the prompt: a text, or a list of {role, content}"),
+                        Value(std::string("prompt"))),
            optional(text("answer", "field of what a judge compares with")),
            optional(text("response", "field of the response to imitate")),
            optional(text("chosen", "field of the better response of a pair")),
            optional(text("rejected", "field of the worse response of a pair")),
-           optional(setting("max_prompt", SettingType::tokens, at_least(1), "longest prompt")),
-           not_executable(
-               with_default(word("overlong", {"error", "drop", "truncate"}, "what happens to a longer prompt"),
-                            "error"),
-               {"drop", "truncate"}),
-           not_executable(
-               with_default(word("malformed", {"strict", "skip"}, "what happens to a line that cannot be read"),
-                            "strict"),
-               {"skip"}),
-           not_executable(with_default(word("template", {"none", "auto"}, "chat template around the prompt"), "none"),
-                          {"auto"}),
-           not_executable(optional(text("system", "system message of the template"))),
+           with_default(word("malformed", {"strict", "skip"}, "what happens to a line that cannot be read"), "strict"),
        }) {
     settings.push_back(std::move(spec));
   }
+  for (SettingSpec& spec : asking()) settings.push_back(std::move(spec));
   SourceSignature signature = source("jsonl", "", std::move(settings), "a file with one JSON object a line");
   signature.kinds = {Kind::prompts, Kind::examples, Kind::pairs};
   signature.fields = {{Kind::examples, {"response"}}, {Kind::pairs, {"chosen", "rejected"}}};

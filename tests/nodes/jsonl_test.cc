@@ -62,8 +62,13 @@ TEST_F(JsonlTest, EachFaultIsNamedByItsLine) {
   EXPECT_THAT(refusal(good + "\n{\"prompt\": \"1\"\n"), HasSubstr("rows.jsonl:3"));
   EXPECT_THAT(refusal(good + "[]"), HasSubstr("rows.jsonl:2: is not an object"));
   EXPECT_THAT(refusal(good + "{\"promt\": \"1\"}"), HasSubstr("rows.jsonl:2: has no field \"prompt\""));
-  EXPECT_THAT(refusal("{\"prompt\": [\"1\"]}"),
+  EXPECT_THAT(refusal("{\"prompt\": true}"),
               HasSubstr("rows.jsonl:1: field \"prompt\" is neither a text nor a number"));
+  EXPECT_THAT(refusal("{\"prompt\": [\"1\"]}"),
+              HasSubstr("rows.jsonl:1: field \"prompt\": message 0 is not {role, content}"));
+  EXPECT_THAT(refusal("{\"prompt\": []}"), HasSubstr("field \"prompt\": has no message"));
+  EXPECT_THAT(refusal(R"({"prompt": [{"role": "user", "content": "1", "name": "x"}]})"),
+              HasSubstr("message 0 has the key \"name\", which is not supported"));
   EXPECT_THAT(refusal(good + "{\"prompt\": \"\xff\"}"), HasSubstr("rows.jsonl:2"));
   EXPECT_THAT(refusal("\n \n"), HasSubstr("rows.jsonl: has no rows"));
   EXPECT_THAT(refusal(""), HasSubstr("rows.jsonl"));
@@ -74,6 +79,36 @@ TEST_F(JsonlTest, SizeTakesTheFirstRowsAndNoMoreThanThereAre) {
   EXPECT_EQ(open("{\"prompt\": \"1\"}\n{\"prompt\": \"2\"}\n")->size(), 1);
   data_.settings["size"] = std::int64_t{3};
   EXPECT_THAT(refusal("{\"prompt\": \"1\"}\n{\"prompt\": \"2\"}\n"), HasSubstr("has 2 rows, `size` asks for 3"));
+}
+
+TEST_F(JsonlTest, AConversationIsAPrompt) {
+  data_.settings["response"] = std::string("reply");
+  const auto rows = open(R"({"prompt": [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}],)"
+                         R"( "reply": [{"role": "assistant", "content": "a"}]})");
+  const DataRow row = rows->row(0);
+  ASSERT_EQ(row.messages.size(), 2u);
+  EXPECT_EQ(row.messages[0].role, "system");
+  EXPECT_EQ(row.prompt, "q");
+  EXPECT_EQ(row.response, "a");
+}
+
+TEST_F(JsonlTest, APrefillHoldsFieldsOfItsRow) {
+  data_.settings["prefill"] = std::string("{{{a} + {b} = ");
+  EXPECT_EQ(open(R"({"prompt": "?", "a": 3, "b": "four"})")->row(0).prefill, "{3 + four = ");
+  EXPECT_THAT(refusal(R"({"prompt": "?", "a": 3})"), HasSubstr("`prefill`: rows.jsonl:1: has no field \"b\""));
+  data_.settings["prefill"] = std::string("}");
+  EXPECT_THAT(refusal(R"({"prompt": "?"})"), HasSubstr("has a lone `}`"));
+}
+
+TEST_F(JsonlTest, LinesThatCannotBeReadAreSkippedWhereAskedAndSaid) {
+  data_.settings["malformed"] = Word{"skip"};
+  const std::string good = "{\"prompt\": \"1\"}\n";
+  const auto rows = open(good + "{\"prompt\": 1\n" + good + "[]\n" + good);
+  EXPECT_EQ(rows->size(), 3);
+  ASSERT_EQ(rows->warnings().size(), 1u);
+  EXPECT_THAT(rows->warnings()[0], HasSubstr("rows.jsonl: 2 of 5 lines are left out"));
+  EXPECT_THAT(rows->warnings()[0], HasSubstr("the first: rows.jsonl:2"));
+  EXPECT_THAT(refusal("[]\n[]\n" + good), HasSubstr("more lines cannot be read (2) than can (1)"));
 }
 
 Plan pairs_plan(const std::filesystem::path& root, const PlanData& data) {

@@ -54,8 +54,8 @@ TEST(Tokenizer, RefusesByNameWhatItDoesNotUnderstand) {
     EXPECT_THAT([&] { Tokenizer(json.dump(), kTokenizerConfig); }, ThrowsMessage<FormatError>(HasSubstr(reason)));
   };
   Json json = tiny_tokenizer();
-  json["model"]["type"] = "BPE";
-  refused(json, "model type \"BPE\"");
+  json["model"]["type"] = "Unigram";
+  refused(json, "the type \"Unigram\"");
   json = tiny_tokenizer();
   json["normalizer"] = {{"type", "NFC"}};
   refused(json, "normalizer");
@@ -73,7 +73,7 @@ TEST(Tokenizer, RefusesByNameWhatItDoesNotUnderstand) {
   refused(json, "\"novelty\"");
   json = tiny_tokenizer();
   json["added_tokens"][0]["special"] = false;
-  refused(json, "not special");
+  refused(json, "which is not special");
 }
 
 Json tiny_config() { return Json::parse(read_text_file(kTiny / "config.json", 1 << 20)); }
