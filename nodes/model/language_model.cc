@@ -80,7 +80,7 @@ void check_no_others(const SafetensorsFile& file, const ParameterLayout& layout,
 LanguageModel::LanguageModel(std::filesystem::path folder, ModelConfig config, std::int32_t threads, Head head)
     : config_(std::make_shared<const ModelConfig>(std::move(config))),
       layout_(std::make_shared<const ParameterLayout>(*config_, head)),
-      rotary_(std::make_shared<const RotaryTable>(*config_)),
+      rotary_(std::make_shared<const RotaryTables>(*config_)),
       folder_(std::move(folder)),
       threads_(threads),
       panels_(*config_, *layout_) {}
@@ -120,7 +120,7 @@ std::unique_ptr<LanguageModel> LanguageModel::draw(const std::filesystem::path& 
                                                    std::int32_t threads, Head head) {
   std::unique_ptr<LanguageModel> model(new LanguageModel(folder, read_model_config(folder), threads, head));
   model->parameters_ = make_floats(model->layout_->size);
-  initialise(*model->layout_, model->config_->initializer_range, seed, floats(model->parameters_));
+  initialise(*model->config_, *model->layout_, seed, floats(model->parameters_));
   model->panels_.refresh(model->parameters(), threads);
   return model;
 }
@@ -198,23 +198,6 @@ std::unique_ptr<ModelInstance> LanguageModel::copy_for_replica(std::string_view 
   return std::unique_ptr<ModelInstance>(new LanguageModel(*this, std::move(copy)));
 }
 
-// The configuration of the source folder, whose dtype and head may not be those of the exported weights.
-std::string LanguageModel::exported_config() const {
-  nlohmann::json config = parse_json(config_->json, "config.json");
-  bool changed = layout_->kind != Head::lm;
-  if (changed) {
-    config["architectures"] = {"LlamaForSequenceClassification"};
-    config["id2label"] = {{"0", "LABEL_0"}};
-    config["label2id"] = {{"LABEL_0", 0}};
-  }
-  for (const char* key : {"torch_dtype", "dtype"}) {
-    if (!config.contains(key) || config[key] == "float32") continue;
-    config[key] = "float32";
-    changed = true;
-  }
-  return changed ? config.dump(2) + "\n" : config_->json;
-}
-
 void LanguageModel::export_folder(const std::filesystem::path& folder) const {
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename().string();
@@ -223,7 +206,7 @@ void LanguageModel::export_folder(const std::filesystem::path& folder) const {
     if (entry.is_regular_file() && described) std::filesystem::copy_file(entry.path(), folder / name);
   }
   FileSink config(folder / "config.json"), weights(folder / "model.safetensors");
-  const std::string text = exported_config();
+  const std::string text = exported_model_config(*config_, layout_->kind != Head::lm);
   config.write(std::as_bytes(std::span(text)));
   config.close();
   save(kParametersPart, weights);

@@ -51,12 +51,11 @@ class LanguageModel final : public ModelInstance {
  private:
   LanguageModel(std::filesystem::path folder, ModelConfig config, std::int32_t threads, Head head);
   LanguageModel(const LanguageModel& model, at::Tensor parameters);
-  std::string exported_config() const;
 
   // Shared with replicas: never changed after construction.
   std::shared_ptr<const ModelConfig> config_;
   std::shared_ptr<const ParameterLayout> layout_;
-  std::shared_ptr<const RotaryTable> rotary_;
+  std::shared_ptr<const RotaryTables> rotary_;
   std::filesystem::path folder_;  // of config and tokenizer files
   std::int32_t threads_ = 1;
   at::Tensor parameters_;
