@@ -286,6 +286,13 @@ ModelConfig read_model_config(const std::filesystem::path& folder) {
   }
 }
 
+void check_vocabulary(std::int64_t tokenizer_size, std::int64_t vocab_size, const std::filesystem::path& folder) {
+  if (tokenizer_size <= vocab_size) return;
+  throw FormatError(folder.string() + ": tokenizer.json has ids up to " + std::to_string(tokenizer_size - 1) +
+                    ", but vocab_size of config.json is " + std::to_string(vocab_size) +
+                    "; the two are of different models, or the embedding was not resized");
+}
+
 std::string exported_model_config(const ModelConfig& config, bool scored) {
   const FamilyRow& family = family_row(config.family);
   Json json = parse_json(config.json, "config.json");

@@ -67,6 +67,10 @@ ModelConfig parse_model_config(std::string_view json);
 // Reads `folder`/config.json; end ids of generation_config.json, where there is one, are added.
 ModelConfig read_model_config(const std::filesystem::path& folder);
 
+// Throws FormatError where the tokenizer has ids that the model does not embed. A model may have more rows than its
+// tokenizer ids: many are padded.
+void check_vocabulary(std::int64_t tokenizer_size, std::int64_t vocab_size, const std::filesystem::path& folder);
+
 // The config.json of weights exported in f32: that of the source with every key that the dialects of transformers 4
 // and 5 spell differently in both spellings. `scored`: the head is score.weight [1, hidden].
 std::string exported_model_config(const ModelConfig& config, bool scored);

@@ -34,8 +34,8 @@ void check_keys(const Json& object, RopeScaling scaling) {
   for (const auto& [key, value] : object.items()) {
     bool known = key == "rope_type" || key == "type" || key == "rope_theta";
     known |= key == "factor" && scaling != RopeScaling::none;
-    known |= scaling == RopeScaling::llama3 && (key == "low_freq_factor" || key == "high_freq_factor" ||
-                                                key == "original_max_position_embeddings");
+    known |= scaling == RopeScaling::llama3 &&
+             (key == "low_freq_factor" || key == "high_freq_factor" || key == "original_max_position_embeddings");
     if (key == "partial_rotary_factor" && (value.is_null() || value == 1.0)) known = true;
     if (!known) throw FormatError("config.json: RoPE parameter " + json_quoted(key) + " is not supported");
   }
@@ -101,7 +101,8 @@ RopePair read_flat(const Json& root, const FamilyRow& family, std::int64_t max_p
 
 // Gemma 3: rope_theta, rope_scaling and rope_local_base_freq, or rope_parameters by layer type.
 RopePair read_by_layer_type(const Json& root, const FamilyRow& family, std::int64_t max_positions) {
-  const std::optional<double> outer = outer_theta(root, "rope_theta"), local = outer_theta(root, "rope_local_base_freq");
+  const std::optional<double> outer = outer_theta(root, "rope_theta"),
+                              local = outer_theta(root, "rope_local_base_freq");
   const Json empty = Json::object();
   const Json* old = config_value(root, "rope_scaling");
   const Json* parameters = config_value(root, "rope_parameters");
@@ -121,8 +122,9 @@ RopePair read_by_layer_type(const Json& root, const FamilyRow& family, std::int6
   pair.full = read_parameters(full, root, outer.value_or(family.rope_theta), max_positions);
   pair.local = read_parameters(part("sliding_attention"), root, local.value_or(family.local_rope_theta), max_positions);
   if (pair.local.scaling != RopeScaling::none) {
-    throw FormatError("config.json: RoPE scaling of sliding_attention layers is not supported; transformers 4 cannot "
-                      "say it");
+    throw FormatError(
+        "config.json: RoPE scaling of sliding_attention layers is not supported; transformers 4 cannot "
+        "say it");
   }
   check_theta(outer, pair.full, "rope_theta");
   check_theta(local, pair.local, "rope_local_base_freq");
@@ -168,7 +170,8 @@ void write_rope(const RopePair& rope, const FamilyRow& family, Json& config) {
     return;
   }
   config["rope_local_base_freq"] = rope.local.theta;
-  config["rope_parameters"] = {{"full_attention", with_theta(rope.full)}, {"sliding_attention", with_theta(rope.local)}};
+  config["rope_parameters"] = {{"full_attention", with_theta(rope.full)},
+                               {"sliding_attention", with_theta(rope.local)}};
 }
 
 }  // namespace rlflow
