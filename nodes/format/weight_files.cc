@@ -106,8 +106,7 @@ void WeightFiles::check_index(const fs::path& index, const std::map<std::string,
   }
   for (const auto& named : files) {
     if (!held.contains(named)) {
-      throw FormatError(index.string() + ": tensor " + json_quoted(named.first) + " does not stand in " +
-                        named.second);
+      throw FormatError(index.string() + ": tensor " + json_quoted(named.first) + " does not stand in " + named.second);
     }
   }
 }

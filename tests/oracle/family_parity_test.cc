@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kNames[] = {"llama",         "llama3", "llama_linear", "llama_biases", "mistral", "mistral_full", "qwen2",
-                                  "qwen2_sliding", "qwen3",  "qwen3_biases", "gemma3",       "gemma3_scaled"};
+constexpr const char* kNames[] = {"llama", "llama3",        "llama_linear", "llama_biases", "mistral", "mistral_full",
+                                  "qwen2", "qwen2_sliding", "qwen3",        "qwen3_biases", "gemma3",  "gemma3_scaled"};
 
 // Runs tests/oracle/family_models.py; its last words are told when it fails.
 void expect_python(const std::string& command, const fs::path& folder) {
@@ -44,7 +44,8 @@ const fs::path& families() {
 class FamilyParity : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (!std::getenv("RLFLOW_ORACLE_PYTHON")) GTEST_SKIP() << "RLFLOW_ORACLE_PYTHON is not set: nothing to compare with";
+    if (!std::getenv("RLFLOW_ORACLE_PYTHON"))
+      GTEST_SKIP() << "RLFLOW_ORACLE_PYTHON is not set: nothing to compare with";
     folder_ = families() / GetParam();
     model_ = LanguageModel::load_folder(folder_ / "model", 1);
     bytes_ = std::make_unique<MappedFile>(folder_ / "expected.safetensors");
