@@ -75,11 +75,6 @@ WeightFiles::WeightFiles(const fs::path& folder) : folder_(folder.string()) {
     no_weights(folder);
   }
   std::sort(tensors_.begin(), tensors_.end(), [](const Tensor& a, const Tensor& b) { return a.name < b.name; });
-  const auto twice = std::adjacent_find(tensors_.begin(), tensors_.end(),
-                                        [](const Tensor& a, const Tensor& b) { return a.name == b.name; });
-  if (twice != tensors_.end()) {
-    throw FormatError(place(*twice) + " stands in " + paths_[std::next(twice)->file].filename().string() + " again");
-  }
 }
 
 void WeightFiles::add_file(const fs::path& path) {
@@ -92,7 +87,7 @@ void WeightFiles::add_file(const fs::path& path) {
   sizes_.push_back(mapped.bytes().size());
 }
 
-// Every tensor of the index stands in its file, and every tensor of the files in the index.
+// Every tensor of the index stands in its file, and every tensor of the files in the index; so none stands twice.
 void WeightFiles::check_index(const fs::path& index, const std::map<std::string, std::string>& files) const {
   std::set<std::pair<std::string, std::string>> held;
   for (const Tensor& tensor : tensors_) {
