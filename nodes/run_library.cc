@@ -11,6 +11,8 @@
 #include "nodes/batches.h"
 #include "nodes/catalog.h"
 #include "nodes/common_rows.h"
+#include "nodes/format/tokenizer.h"
+#include "nodes/format/weight_files.h"
 #include "nodes/metric_inputs.h"
 #include "nodes/model/cpu/kernels.h"
 #include "nodes/model/language_model.h"
@@ -63,6 +65,7 @@ class RunLibrary final : public NodeLibrary {
     require_executable(model);
     const std::int32_t threads = plan.groups[model.group.index()].threads;
     const std::filesystem::path folder = model_folder(plan, id);
+    check_vocabulary(read_tokenizer(folder).vocabulary_size(), read_model_config(folder).vocab_size, folder);
     std::unique_ptr<LanguageModel> instance = model.random_init
                                                   ? LanguageModel::draw(folder, model.init_seed, threads, model.head)
                                                   : LanguageModel::load_folder(folder, threads, model.head);
@@ -108,7 +111,10 @@ class RunLibrary final : public NodeLibrary {
         const bool there = std::filesystem::exists(std::filesystem::path(plan.root) / folder / name, error);
         if (there) files.push_back((folder / name).string());
       }
-      if (!model.random_init) files.push_back((folder / "model.safetensors").string());
+      if (model.random_init) continue;
+      for (const std::filesystem::path& path : weight_paths(std::filesystem::path(plan.root) / folder)) {
+        files.push_back((folder / path.filename()).string());
+      }
     }
     for (const PlanData& data : plan.data) {
       if (data.source == "jsonl") files.push_back(data.argument);

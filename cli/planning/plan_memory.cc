@@ -22,12 +22,12 @@ std::string word_of(const Attributes& settings, const char* name) {
 }
 
 // Parameters that an update moves: all, or those of low-rank additions to every matrix of the layers.
-double trained_parameters(const PlanModel& model, const ModelShape& shape) {
+double trained_parameters(const PlanModel& model, const ModelConfig& shape) {
   const CallValue* lora = has(model.settings, "lora") ? value_at(model.settings, "lora").get<CallValue>() : nullptr;
   if (lora == nullptr) return real(parameters_of(shape, model.head));
   const Value& rank = lora->named.count("rank") ? lora->named.at("rank") : lora->positional.at(0);
-  const std::int64_t sides = 2 * (shape.hidden + shape.query_size()) + 2 * (shape.hidden + shape.kv_size()) +
-                             3 * (shape.hidden + shape.intermediate);
+  const std::int64_t sides = 2 * (shape.hidden_size + shape.query_size()) + 2 * (shape.hidden_size + shape.kv_size()) +
+                             3 * (shape.hidden_size + shape.intermediate_size);
   return real(*rank.get<std::int64_t>()) * real(shape.layers * sides);
 }
 
@@ -61,7 +61,7 @@ class Memory {
     if (!shape) return add(waits ? PartKind::offloaded : PartKind::weights, id, waits ? GroupId() : model.group, {});
     const double tp = group(model.group).tp;
     const double weights = real(parameters_of(*shape, model.head) * bytes_of(model.dtype));
-    const double panels = cpu ? real(shape->layer_matrices() + shape->vocab * shape->hidden) * 4 : 0;
+    const double panels = cpu ? real(shape->layer_matrices() + shape->vocab_size * shape->hidden_size) * 4 : 0;
     if (waits) {
       add(PartKind::offloaded, id, {}, weights);
     } else {
@@ -82,7 +82,7 @@ class Memory {
     std::optional<double> bytes;
     if (shape) {
       const double panels =
-          on_cpu(replica.group) ? real(shape->layer_matrices() + shape->vocab * shape->hidden) * 4 : 0;
+          on_cpu(replica.group) ? real(shape->layer_matrices() + shape->vocab_size * shape->hidden_size) * 4 : 0;
       const Head head = plan_.models[replica.model.index()].head;
       bytes = (real(parameters_of(*shape, head) * bytes_of(replica.dtype)) + panels) / group(replica.group).tp;
     }
@@ -123,7 +123,7 @@ class Memory {
     return rows * real(*size.response) + rows / real(size.samples) * real(*size.prompt);
   }
 
-  std::optional<double> cache_bytes(NodeId id, const ModelShape& shape) const {
+  std::optional<double> cache_bytes(NodeId id, const ModelConfig& shape) const {
     const PlanNode& node = plan_.nodes[id.index()];
     auto tokens = cached_tokens(id);
     if (!tokens) return std::nullopt;
@@ -150,15 +150,16 @@ class Memory {
     return real((*rows + size.ranks - 1) / size.ranks * *longest);
   }
 
-  std::optional<double> activation_bytes(NodeId id, const ModelShape& shape) const {
+  std::optional<double> activation_bytes(NodeId id, const ModelConfig& shape) const {
     const PlanNode& node = plan_.nodes[id.index()];
     const PlanModel& model = plan_.models[node.model.index()];
     auto tokens = pass_tokens(id);
     if (!tokens) return std::nullopt;
     const double d = real(bytes_of(model.dtype)), tp = group(node.group).tp, layers = real(shape.layers);
-    const double h = real(shape.hidden), q = real(shape.query_size()), kv = real(shape.kv_size());
-    const double f = real(shape.intermediate);
-    const double head = model.head == Head::lm ? std::min(*tokens, real(kLogitRows)) * real(shape.vocab) * 4 / tp : 0;
+    const double h = real(shape.hidden_size), q = real(shape.query_size()), kv = real(shape.kv_size());
+    const double f = real(shape.intermediate_size);
+    const double head =
+        model.head == Head::lm ? std::min(*tokens, real(kLogitRows)) * real(shape.vocab_size) * 4 / tp : 0;
     const std::int64_t parameters = parameters_of(shape, model.head);
     if (node.op != "update") {
       const double lanes = on_cpu(node.group) ? real(kCpuLanes) : 1;

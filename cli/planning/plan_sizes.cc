@@ -22,8 +22,8 @@ std::optional<std::int64_t> prompt_bound(const PlanData& data) {
 
 std::optional<std::int64_t> positions_of(const PlanNode& node, const std::vector<ModelFacts>& models) {
   ModelId id = node.model.valid() ? node.model : node.tokenizer;
-  if (!id.valid() || !models[id.index()].shape || models[id.index()].shape->positions == 0) return std::nullopt;
-  return models[id.index()].shape->positions;
+  if (!id.valid() || !models[id.index()].shape) return std::nullopt;
+  return models[id.index()].shape->max_positions;
 }
 
 class Sizes {
@@ -132,7 +132,7 @@ std::vector<ModelFacts> read_model_facts(const Plan& plan) {
       fact.unknown_because = "`" + model.path + "` has no config.json here";
     } else {
       try {
-        fact.shape = read_model_shape(folder);
+        fact.shape = read_model_config(folder);
       } catch (const FormatError& fault) {
         fact.unknown_because = fault.what();
       }
@@ -147,7 +147,7 @@ std::optional<std::int64_t> NodeSize::longest() const {
   return prompt.value_or(0) + response.value_or(0);
 }
 
-std::int64_t parameters_of(const ModelShape& shape, Head head) {
+std::int64_t parameters_of(const ModelConfig& shape, Head head) {
   return head == Head::lm ? shape.with_token_head() : shape.with_score_head();
 }
 

@@ -12,14 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "nodes/format/model_shape.h"
+#include "nodes/format/model_config.h"
 #include "runtime/contract/plan.h"
 
 namespace rlflow {
 
 // One a model of the plan; empty where its folder is missing or its config.json cannot be counted, with the reason.
 struct ModelFacts {
-  std::optional<ModelShape> shape;
+  std::optional<ModelConfig> shape;
   std::string unknown_because;
 };
 std::vector<ModelFacts> read_model_facts(const Plan& plan);
@@ -59,7 +59,7 @@ struct PlanSizes {
 };
 PlanSizes sizes_of(const Plan& plan, const std::vector<ModelFacts>& models);
 
-std::int64_t parameters_of(const ModelShape& shape, Head head);
+std::int64_t parameters_of(const ModelConfig& shape, Head head);
 constexpr std::int64_t bytes_of(Dtype dtype) { return dtype == Dtype::f32 ? 4 : 2; }
 
 }  // namespace rlflow

@@ -26,15 +26,17 @@ Rates rates_of(const PlanGroup& group, Dtype dtype, const Cluster& cluster) {
           gpu.host_bandwidth};
 }
 
-double dense_parameters(const ModelShape& shape) { return real(shape.layer_matrices() + shape.vocab * shape.hidden); }
+double dense_parameters(const ModelConfig& shape) {
+  return real(shape.layer_matrices() + shape.vocab_size * shape.hidden_size);
+}
 
-double pass_seconds(const ModelShape& shape, double tokens, double length, double flops) {
+double pass_seconds(const ModelConfig& shape, double tokens, double length, double flops) {
   return tokens * (2 * dense_parameters(shape) + 2 * real(shape.layers * shape.query_size()) * length) / flops;
 }
 
 double nominal(std::optional<std::int64_t> most) { return most ? std::max(1.0, real(*most) / 2) : 0; }
 
-double rollout_seconds(const PlanNode& node, const NodeSize& size, const ModelShape& shape, double dtype_bytes,
+double rollout_seconds(const PlanNode& node, const NodeSize& size, const ModelConfig& shape, double dtype_bytes,
                        const Rates& rates) {
   const double rows = std::max(1.0, real(*size.rows) / real(size.ranks));
   const double prompt = nominal(size.prompt), response = nominal(size.response);
@@ -47,8 +49,8 @@ double rollout_seconds(const PlanNode& node, const NodeSize& size, const ModelSh
          pass_seconds(shape, rows / real(size.samples) * prompt, prompt, rates.flops);
 }
 
-double update_seconds(const PlanNode& node, const NodeSize& size, const ModelShape& shape, double tokens, double length,
-                      const Rates& rates, Head head) {
+double update_seconds(const PlanNode& node, const NodeSize& size, const ModelConfig& shape, double tokens,
+                      double length, const Rates& rates, Head head) {
   const double epochs = has(node.settings, "epochs") ? real(int_at(node.settings, "epochs")) : 1;
   double steps = epochs;
   if (has(node.settings, "minibatch")) steps *= real(*size.rows) / real(int_at(node.settings, "minibatch"));
@@ -82,7 +84,7 @@ std::optional<double> node_seconds(const Plan& plan, NodeId id, const std::vecto
 
 }  // namespace
 
-double decode_step_seconds(const ModelShape& shape, double sequences, double context, double dtype_bytes, double flops,
+double decode_step_seconds(const ModelConfig& shape, double sequences, double context, double dtype_bytes, double flops,
                            double bandwidth) {
   const double dense = dense_parameters(shape);
   const double cache = 2 * real(shape.layers * shape.kv_size()) * dtype_bytes;

@@ -29,7 +29,7 @@ PlanTime time_of(const Plan& plan, const std::vector<ModelFacts>& models, const 
                  const Cluster& cluster);
 
 // Seconds of one decode step of B sequences with `context` tokens each, at `flops` and `bandwidth`.
-double decode_step_seconds(const ModelShape& shape, double sequences, double context, double dtype_bytes, double flops,
+double decode_step_seconds(const ModelConfig& shape, double sequences, double context, double dtype_bytes, double flops,
                            double bandwidth);
 
 }  // namespace rlflow

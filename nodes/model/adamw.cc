@@ -95,7 +95,7 @@ AdamWStep AdamW::step(float* parameters, const float* gradient, std::int32_t thr
   run_lanes(static_cast<std::int64_t>(layout_.slots.size()), threads, [&](std::int64_t i) {
     const ParameterSlot& slot = layout_.slots[static_cast<std::size_t>(i)];
     cpu::AdamStep own = step;
-    own.decay = slot.role == ParameterRole::norm && !settings_.decay_all ? 0.0f : static_cast<float>(settings_.decay);
+    own.decay = slot.role != ParameterRole::matrix && !settings_.decay_all ? 0.0f : static_cast<float>(settings_.decay);
     cpu::kernels().adamw(own, slot.count, parameters + slot.offset, gradient + slot.offset, moment1() + slot.offset,
                          moment2() + slot.offset);
   });

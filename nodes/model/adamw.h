@@ -30,7 +30,7 @@ struct AdamWSettings {
   double beta2 = 0.999;
   double eps = 1e-8;
   double decay = 0;
-  bool decay_all = false;  // norms too
+  bool decay_all = false;  // norms and biases too
   double clip = 1;         // largest norm of the whole gradient; 0: not clipped
 };
 

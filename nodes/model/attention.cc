@@ -39,7 +39,7 @@ struct Pass {
         columns(c),
         head_dim(c.head_dim),
         repeats(c.heads / c.kv_heads),
-        scale(1.0f / std::sqrt(static_cast<float>(c.head_dim))) {}
+        scale(attention_scale(c)) {}
 
   const float* key_rows(const Segment& segment, std::int64_t kv_head) const {
     return projections + segment.begin * columns.width + columns.key + kv_head * head_dim;
@@ -132,13 +132,23 @@ void copy_padded(const float* rows, std::int64_t row_stride, std::int64_t length
   }
 }
 
-void attention(const ModelConfig& config, const PackedRows& rows, const float* projections, float* out, float* log_sums,
-               AttentionScratch& scratch) {
+void limit_to_window(const ModelConfig& config, std::int64_t layer, cpu::Attention& attention) {
+  if (!config.slides(layer)) return;
+  const std::int64_t first = std::max<std::int64_t>(0, attention.shared.length + attention.own_visible - config.window);
+  attention.shared.first = std::min(first, attention.shared.length);
+  attention.own.first = first - attention.shared.first;
+}
+
+float attention_scale(const ModelConfig& config) { return 1.0f / std::sqrt(static_cast<float>(config.query_scalar)); }
+
+void attention(const ModelConfig& config, std::int64_t layer, const PackedRows& rows, const float* projections,
+               float* out, float* log_sums, AttentionScratch& scratch) {
   const Pass pass(config, rows, projections);
   for_each_span(pass, scratch, [&](const Segment& segment, const Segment*, std::int64_t kv_head, cpu::Attention& span) {
     for (std::int64_t i = 0; i < segment.length; ++i) {
       const std::int64_t row = segment.begin + i;
       span.own_visible = i + 1;
+      limit_to_window(config, layer, span);
       for (std::int64_t head = kv_head * pass.repeats; head < (kv_head + 1) * pass.repeats; ++head) {
         log_sums[row * config.heads + head] =
             cpu::kernels().attend(span, projections + row * pass.columns.width + head * pass.head_dim,
@@ -148,8 +158,9 @@ void attention(const ModelConfig& config, const PackedRows& rows, const float* p
   });
 }
 
-void attention_backward(const ModelConfig& config, const PackedRows& rows, const float* projections, const float* out,
-                        const float* log_sums, const float* dout, float* dprojections, AttentionScratch& scratch) {
+void attention_backward(const ModelConfig& config, std::int64_t layer, const PackedRows& rows, const float* projections,
+                        const float* out, const float* log_sums, const float* dout, float* dprojections,
+                        AttentionScratch& scratch) {
   const Pass pass(config, rows, projections);
   std::fill_n(dprojections, rows.size() * pass.columns.width, 0.0f);
   for_each_span(
@@ -159,6 +170,7 @@ void attention_backward(const ModelConfig& config, const PackedRows& rows, const
         for (std::int64_t i = 0; i < segment.length; ++i) {
           const std::int64_t row = segment.begin + i;
           span.own_visible = i + 1;
+          limit_to_window(config, layer, span);
           for (std::int64_t head = kv_head * pass.repeats; head < (kv_head + 1) * pass.repeats; ++head) {
             const std::int64_t at = row * config.query_size() + head * pass.head_dim;
             const std::int64_t projection = row * pass.columns.width + head * pass.head_dim;

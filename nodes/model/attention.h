@@ -33,12 +33,20 @@ struct AttentionScratch {
   std::vector<float> scores, dscores;
 };
 
+// Hides from the newest of attention.own_visible keys what lies before the window of a sliding layer. Both spans of one
+// sequence adjoin, so the window is counted over own and shared together.
+void limit_to_window(const ModelConfig& config, std::int64_t layer, cpu::Attention& attention);
+
+// What scores are multiplied by: 1/√query_scalar.
+float attention_scale(const ModelConfig& config);
+
 // projections f32[rows, width] after RoPE → out f32[rows, query_size], log_sums f32[rows, heads].
-void attention(const ModelConfig& config, const PackedRows& rows, const float* projections, float* out, float* log_sums,
-               AttentionScratch& scratch);
+void attention(const ModelConfig& config, std::int64_t layer, const PackedRows& rows, const float* projections,
+               float* out, float* log_sums, AttentionScratch& scratch);
 
 // dprojections f32[rows, width] is overwritten with the gradient (before RoPE is undone).
-void attention_backward(const ModelConfig& config, const PackedRows& rows, const float* projections, const float* out,
-                        const float* log_sums, const float* dout, float* dprojections, AttentionScratch& scratch);
+void attention_backward(const ModelConfig& config, std::int64_t layer, const PackedRows& rows, const float* projections,
+                        const float* out, const float* log_sums, const float* dout, float* dprojections,
+                        AttentionScratch& scratch);
 
 }  // namespace rlflow

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <fstream>
 
-#include "nodes/format/file.h"
 #include "nodes/format/json.h"
 #include "nodes/model/tensor_file.h"
 #include "nodes/model/weights_digest.h"
+#include "nodes/model/weights_export.h"
 #include "runtime/contract/check.h"
 
 namespace rlflow {
@@ -30,49 +29,13 @@ WeightsDigest slots_digest(const ParameterLayout& layout, const float* values, c
   return total;
 }
 
-class FileSink final : public ByteSink {
- public:
-  explicit FileSink(const std::filesystem::path& path) : path_(path), stream_(path, std::ios::binary) {}
-  void write(std::span<const std::byte> data) override {
-    stream_.write(reinterpret_cast<const char*>(data.data()), static_cast<std::streamsize>(data.size()));
-  }
-  void close() {
-    stream_.close();
-    if (!stream_) throw std::runtime_error("cannot write " + path_.string());
-  }
-
- private:
-  std::filesystem::path path_;
-  std::ofstream stream_;
-};
-
-std::filesystem::path weights_file(const std::filesystem::path& folder) {
-  const std::filesystem::path file = folder / "model.safetensors";
-  if (std::filesystem::exists(file)) return file;
-  if (std::filesystem::exists(folder / "model.safetensors.index.json")) {
-    throw FormatError(folder.string() +
-                      ": weights in several files are not supported; save them as one "
-                      "model.safetensors (save_pretrained with a large max_shard_size)");
-  }
-  if (std::filesystem::exists(folder / "pytorch_model.bin")) {
-    throw FormatError(folder.string() +
-                      ": pytorch_model.bin is never read; convert it to model.safetensors "
-                      "(from_pretrained, then save_pretrained)");
-  }
-  throw FormatError(folder.string() + ": has no model.safetensors");
-}
-
 // Tensors beside the model's own would be silently dropped, so they are refused; what a tied model repeats and the
 // position tables of old files carry no information, and a critic takes the place of the base's vocabulary head.
-void check_no_others(const SafetensorsFile& file, const ParameterLayout& layout, const ModelConfig& config) {
-  for (const TensorView& tensor : file.tensors()) {
-    const bool known = std::any_of(layout.slots.begin(), layout.slots.end(),
-                                   [&](const ParameterSlot& slot) { return slot.name == tensor.name; });
-    const bool replaced = tensor.name == "lm_head.weight" && (config.tie_word_embeddings || layout.kind != Head::lm);
-    if (!known && !replaced && !tensor.name.ends_with("rotary_emb.inv_freq")) {
-      throw FormatError(file.what() + ": tensor \"" + tensor.name + "\" does not belong to this model");
-    }
-  }
+bool belongs(const std::string& name, const ParameterLayout& layout, const ModelConfig& config) {
+  const bool known = std::any_of(layout.slots.begin(), layout.slots.end(),
+                                 [&](const ParameterSlot& slot) { return slot.name == name; });
+  const bool replaced = name == "lm_head.weight" && (config.tie_word_embeddings || layout.kind != Head::lm);
+  return known || replaced || name.ends_with("rotary_emb.inv_freq");
 }
 
 }  // namespace
@@ -80,7 +43,7 @@ void check_no_others(const SafetensorsFile& file, const ParameterLayout& layout,
 LanguageModel::LanguageModel(std::filesystem::path folder, ModelConfig config, std::int32_t threads, Head head)
     : config_(std::make_shared<const ModelConfig>(std::move(config))),
       layout_(std::make_shared<const ParameterLayout>(*config_, head)),
-      rotary_(std::make_shared<const RotaryTable>(*config_)),
+      rotary_(std::make_shared<const RotaryTables>(*config_)),
       folder_(std::move(folder)),
       threads_(threads),
       panels_(*config_, *layout_) {}
@@ -99,17 +62,18 @@ LanguageModel::LanguageModel(const LanguageModel& model, at::Tensor parameters)
 std::unique_ptr<LanguageModel> LanguageModel::load_folder(const std::filesystem::path& folder, std::int32_t threads,
                                                           Head head) {
   ModelConfig config = read_model_config(folder);
-  const std::filesystem::path path = weights_file(folder);
-  const MappedFile bytes(path);
-  const SafetensorsFile file(bytes.bytes(), path.string());
+  const WeightFiles files(folder);
   const ParameterLayout layout(config, head);
-  const bool new_head = head == Head::value && file.find(kScoreWeight) == nullptr;
+  const bool new_head = head == Head::value && files.find(kScoreWeight) == nullptr;
   const auto stored = std::span(layout.slots).first(layout.slots.size() - (new_head ? 1 : 0));
-  check_slots(file, stored, "", true);
-  check_no_others(file, layout, config);
+  check_slots(files, stored);
+  for (const WeightFiles::Tensor& tensor : files.tensors()) {
+    if (!belongs(tensor.name, layout, config))
+      throw FormatError(files.place(tensor) + " does not belong to this model");
+  }
   std::unique_ptr<LanguageModel> model(new LanguageModel(folder, std::move(config), threads, head));
   model->parameters_ = make_floats(layout.size);
-  copy_slots(file, stored, "", floats(model->parameters_));
+  copy_slots(files, stored, floats(model->parameters_));
   if (new_head)
     std::fill_n(floats(model->parameters_) + layout.head, layout.head_rows * model->config().hidden_size, 0.0f);
   model->panels_.refresh(model->parameters(), threads);
@@ -120,7 +84,7 @@ std::unique_ptr<LanguageModel> LanguageModel::draw(const std::filesystem::path& 
                                                    std::int32_t threads, Head head) {
   std::unique_ptr<LanguageModel> model(new LanguageModel(folder, read_model_config(folder), threads, head));
   model->parameters_ = make_floats(model->layout_->size);
-  initialise(*model->layout_, model->config_->initializer_range, seed, floats(model->parameters_));
+  initialise(*model->config_, *model->layout_, seed, floats(model->parameters_));
   model->panels_.refresh(model->parameters(), threads);
   return model;
 }
@@ -171,15 +135,19 @@ void LanguageModel::save(std::string_view part, ByteSink& sink) const {
 void LanguageModel::load(std::string_view part, std::span<const std::byte> bytes) {
   const SafetensorsFile file(bytes, "checkpoint part \"" + std::string(part) + "\"");
   if (part == kParametersPart) {
-    check_slots(file, layout_->slots, "", false);
-    check_no_others(file, *layout_, *config_);
+    check_slots(file, layout_->slots, "");
+    for (const TensorView& tensor : file.tensors()) {
+      if (!belongs(tensor.name, *layout_, *config_)) {
+        throw FormatError(file.what() + ": tensor \"" + tensor.name + "\" does not belong to this model");
+      }
+    }
     copy_slots(file, layout_->slots, "", floats(parameters_));
     panels_.refresh(parameters(), threads_);
     return;
   }
   RLFLOW_CHECK(part == kOptimizerPart && optimizer_, std::string(part));
-  check_slots(file, layout_->slots, kMoment1, false);
-  check_slots(file, layout_->slots, kMoment2, false);
+  check_slots(file, layout_->slots, kMoment1);
+  check_slots(file, layout_->slots, kMoment2);
   const std::string& text = file.metadata_at(kSteps);
   if (text.empty() || text.size() > 18 ||
       !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; })) {
@@ -198,36 +166,15 @@ std::unique_ptr<ModelInstance> LanguageModel::copy_for_replica(std::string_view 
   return std::unique_ptr<ModelInstance>(new LanguageModel(*this, std::move(copy)));
 }
 
-// The configuration of the source folder, whose dtype and head may not be those of the exported weights.
-std::string LanguageModel::exported_config() const {
-  nlohmann::json config = parse_json(config_->json, "config.json");
-  bool changed = layout_->kind != Head::lm;
-  if (changed) {
-    config["architectures"] = {"LlamaForSequenceClassification"};
-    config["id2label"] = {{"0", "LABEL_0"}};
-    config["label2id"] = {{"LABEL_0", 0}};
-  }
-  for (const char* key : {"torch_dtype", "dtype"}) {
-    if (!config.contains(key) || config[key] == "float32") continue;
-    config[key] = "float32";
-    changed = true;
-  }
-  return changed ? config.dump(2) + "\n" : config_->json;
-}
-
 void LanguageModel::export_folder(const std::filesystem::path& folder) const {
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename().string();
-    const bool described =
-        name == "generation_config.json" || name == "special_tokens_map.json" || name.starts_with("tokenizer");
+    const bool described = name == "generation_config.json" || name == "special_tokens_map.json" ||
+                           name == "chat_template.jinja" || name.starts_with("tokenizer");
     if (entry.is_regular_file() && described) std::filesystem::copy_file(entry.path(), folder / name);
   }
-  FileSink config(folder / "config.json"), weights(folder / "model.safetensors");
-  const std::string text = exported_config();
-  config.write(std::as_bytes(std::span(text)));
-  config.close();
-  save(kParametersPart, weights);
-  weights.close();
+  write_text(folder / "config.json", exported_model_config(*config_, layout_->kind != Head::lm));
+  write_weights(folder, slot_views(*layout_, parameters(), ""), kLargestWeightFile);
 }
 
 std::string LanguageModel::first_difference(std::span<const std::byte> bytes) const {

@@ -18,9 +18,9 @@ namespace rlflow {
 // Readers only use the const members; the engine keeps them apart from writers, so nothing is locked.
 class LanguageModel final : public ModelInstance {
  public:
-  // Reads `folder` (Hugging Face layout: config.json, model.safetensors). Everything is checked before memory for
-  // the parameters is taken. Throws FormatError. `threads` are those of the model's group. A value head that the
-  // folder does not have starts as 0, so that every value is 0; a reward head must be there.
+  // Reads `folder` (Hugging Face layout: config.json, model.safetensors or several files with an index). Everything is
+  // checked before memory for the parameters is taken. Throws FormatError. `threads` are those of the model's group. A
+  // value head that the folder does not have starts as 0, so that every value is 0; a reward head must be there.
   static std::unique_ptr<LanguageModel> load_folder(const std::filesystem::path& folder, std::int32_t threads,
                                                     Head head = Head::lm);
   // Shape and tokenizer of `folder`, weights drawn with `seed`.
@@ -51,12 +51,11 @@ class LanguageModel final : public ModelInstance {
  private:
   LanguageModel(std::filesystem::path folder, ModelConfig config, std::int32_t threads, Head head);
   LanguageModel(const LanguageModel& model, at::Tensor parameters);
-  std::string exported_config() const;
 
   // Shared with replicas: never changed after construction.
   std::shared_ptr<const ModelConfig> config_;
   std::shared_ptr<const ParameterLayout> layout_;
-  std::shared_ptr<const RotaryTable> rotary_;
+  std::shared_ptr<const RotaryTables> rotary_;
   std::filesystem::path folder_;  // of config and tokenizer files
   std::int32_t threads_ = 1;
   at::Tensor parameters_;

@@ -1,4 +1,4 @@
-// Where each parameter of a Llama transformer stands in one flat f32 buffer, and the buffer itself.
+// Where each parameter of a transformer stands in one flat f32 buffer, and the buffer itself.
 #include "nodes/model/parameters.h"
 
 #include <ATen/ops/empty.h>
@@ -22,6 +22,9 @@ class LayoutBuilder {
   std::int64_t norm(const std::string& name, std::int64_t size) {
     return place({name, {size}, ParameterRole::norm, layout_.size, size});
   }
+  std::int64_t bias(const std::string& name, std::int64_t size) {
+    return place({name, {size}, ParameterRole::bias, layout_.size, size});
+  }
 
  private:
   std::int64_t place(ParameterSlot slot) {
@@ -32,6 +35,35 @@ class LayoutBuilder {
 
   ParameterLayout& layout_;
 };
+
+void add_attention(LayoutBuilder& add, const ModelConfig& config, const std::string& prefix, LayerOffsets& at) {
+  const std::int64_t hidden = config.hidden_size;
+  at.query_key_value = add.matrix(prefix + "q_proj.weight", config.query_size(), hidden);
+  add.matrix(prefix + "k_proj.weight", config.kv_size(), hidden);
+  add.matrix(prefix + "v_proj.weight", config.kv_size(), hidden);
+  if (config.query_bias) {
+    at.query_key_value_bias = add.bias(prefix + "q_proj.bias", config.query_size());
+    add.bias(prefix + "k_proj.bias", config.kv_size());
+    add.bias(prefix + "v_proj.bias", config.kv_size());
+  }
+  if (config.head_norms) {
+    at.query_norm = add.norm(prefix + "q_norm.weight", config.head_dim);
+    at.key_norm = add.norm(prefix + "k_norm.weight", config.head_dim);
+  }
+  at.output = add.matrix(prefix + "o_proj.weight", hidden, config.query_size());
+  if (config.output_bias) at.output_bias = add.bias(prefix + "o_proj.bias", hidden);
+}
+
+void add_mlp(LayoutBuilder& add, const ModelConfig& config, const std::string& prefix, LayerOffsets& at) {
+  at.gate_up = add.matrix(prefix + "gate_proj.weight", config.intermediate_size, config.hidden_size);
+  add.matrix(prefix + "up_proj.weight", config.intermediate_size, config.hidden_size);
+  if (config.mlp_bias) {
+    at.gate_up_bias = add.bias(prefix + "gate_proj.bias", config.intermediate_size);
+    add.bias(prefix + "up_proj.bias", config.intermediate_size);
+  }
+  at.down = add.matrix(prefix + "down_proj.weight", config.hidden_size, config.intermediate_size);
+  if (config.mlp_bias) at.down_bias = add.bias(prefix + "down_proj.bias", config.hidden_size);
+}
 
 void pack(const float* source, std::int64_t rows, std::int64_t columns, float* panels) {
   for (std::int64_t panel = 0; panel < rows; panel += cpu::kLanes) {
@@ -50,16 +82,15 @@ ParameterLayout::ParameterLayout(const ModelConfig& config, Head head_kind) : ki
   embedding = add.matrix("model.embed_tokens.weight", config.vocab_size, hidden);
   for (std::int64_t i = 0; i < config.layers; ++i) {
     const std::string prefix = "model.layers." + std::to_string(i) + ".";
-    LayerOffsets at{};
+    LayerOffsets at;
     at.attention_norm = add.norm(prefix + "input_layernorm.weight", hidden);
-    at.query_key_value = add.matrix(prefix + "self_attn.q_proj.weight", config.query_size(), hidden);
-    add.matrix(prefix + "self_attn.k_proj.weight", config.kv_size(), hidden);
-    add.matrix(prefix + "self_attn.v_proj.weight", config.kv_size(), hidden);
-    at.output = add.matrix(prefix + "self_attn.o_proj.weight", hidden, config.query_size());
-    at.mlp_norm = add.norm(prefix + "post_attention_layernorm.weight", hidden);
-    at.gate_up = add.matrix(prefix + "mlp.gate_proj.weight", config.intermediate_size, hidden);
-    add.matrix(prefix + "mlp.up_proj.weight", config.intermediate_size, hidden);
-    at.down = add.matrix(prefix + "mlp.down_proj.weight", hidden, config.intermediate_size);
+    add_attention(add, config, prefix + "self_attn.", at);
+    // Where branches have norms, the name of the norm before the MLP is that of the one after attention.
+    if (config.branch_norms) at.attention_branch_norm = add.norm(prefix + "post_attention_layernorm.weight", hidden);
+    const char* before = config.branch_norms ? "pre_feedforward_layernorm.weight" : "post_attention_layernorm.weight";
+    at.mlp_norm = add.norm(prefix + before, hidden);
+    add_mlp(add, config, prefix + "mlp.", at);
+    if (config.branch_norms) at.mlp_branch_norm = add.norm(prefix + "post_feedforward_layernorm.weight", hidden);
     layers.push_back(at);
   }
   final_norm = add.norm("model.norm.weight", hidden);
@@ -79,16 +110,20 @@ at::Tensor zero_floats(std::int64_t count) {
   return tensor;
 }
 
-void initialise(const ParameterLayout& layout, double initializer_range, std::uint64_t seed, float* parameters) {
+void initialise(const ModelConfig& config, const ParameterLayout& layout, std::uint64_t seed, float* parameters) {
   for (std::size_t s = 0; s < layout.slots.size(); ++s) {
     const ParameterSlot& slot = layout.slots[s];
     float* values = parameters + slot.offset;
-    if (slot.role == ParameterRole::norm) {
-      std::fill_n(values, slot.count, 1.0f);
-      continue;
+    switch (slot.role) {
+      case ParameterRole::norm: std::fill_n(values, slot.count, config.norms_from_one ? 0.0f : 1.0f); break;
+      case ParameterRole::bias: std::fill_n(values, slot.count, 0.0f); break;
+      case ParameterRole::matrix: {
+        PhiloxStream stream(h64(RandomPurpose::init, {seed, s}));
+        for (std::int64_t i = 0; i < slot.count; ++i) {
+          values[i] = static_cast<float>(stream.normal() * config.initializer_range);
+        }
+      }
     }
-    PhiloxStream stream(h64(RandomPurpose::init, {seed, s}));
-    for (std::int64_t i = 0; i < slot.count; ++i) values[i] = static_cast<float>(stream.normal() * initializer_range);
   }
 }
 

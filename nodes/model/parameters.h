@@ -1,4 +1,4 @@
-// Where each parameter of a Llama transformer stands in one flat f32 buffer, and the buffer itself.
+// Where each parameter of a transformer stands in one flat f32 buffer, and the buffer itself.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,7 +15,7 @@ namespace rlflow {
 // The head of critics and reward models, as transformers names it.
 inline constexpr const char* kScoreWeight = "score.weight";
 
-enum class ParameterRole { matrix, norm };
+enum class ParameterRole { matrix, norm, bias };
 
 // One tensor under its Hugging Face name; row-major at `offset` floats.
 struct ParameterSlot {
@@ -26,9 +26,17 @@ struct ParameterSlot {
   std::int64_t count = 0;
 };
 
-// Offsets of what one layer reads at once: the projections of query, key and value adjoin, and so do gate and up.
+inline constexpr std::int64_t kAbsent = -1;
+
+// Offsets of what one layer reads at once: the projections of query, key and value adjoin, and so do gate and up, and
+// the biases of each. kAbsent: the model has no such parameter.
 struct LayerOffsets {
-  std::int64_t attention_norm, query_key_value, output, mlp_norm, gate_up, down;
+  std::int64_t attention_norm = kAbsent, query_key_value = kAbsent, query_key_value_bias = kAbsent;
+  std::int64_t query_norm = kAbsent, key_norm = kAbsent;  // of each head, [head_dim]
+  std::int64_t output = kAbsent, output_bias = kAbsent;
+  std::int64_t attention_branch_norm = kAbsent;  // of what attention adds
+  std::int64_t mlp_norm = kAbsent, gate_up = kAbsent, gate_up_bias = kAbsent, down = kAbsent, down_bias = kAbsent;
+  std::int64_t mlp_branch_norm = kAbsent;  // of what the MLP adds
 };
 
 // A value or reward head is one row, score.weight [1, hidden], in the place of the vocabulary's; it stands last.
@@ -48,9 +56,9 @@ at::Tensor make_floats(std::int64_t count);  // f32[count], not initialised, ali
 at::Tensor zero_floats(std::int64_t count);
 inline float* floats(const at::Tensor& tensor) { return tensor.data_ptr<float>(); }
 
-// Draws every matrix from N(0, initializer_range) and sets norms to 1. Element i of slot s is number i of the Philox
-// stream of (init, seed, s).
-void initialise(const ParameterLayout& layout, double initializer_range, std::uint64_t seed, float* parameters);
+// Draws every matrix from N(0, initializer_range), sets biases to 0 and norms to multiply by 1. Element i of slot s is
+// number i of the Philox stream of (init, seed, s).
+void initialise(const ModelConfig& config, const ParameterLayout& layout, std::uint64_t seed, float* parameters);
 
 // The matrices as the forward pass reads them: transposed in panels of 16 output columns (kernels.h, Product::b).
 class ForwardPanels {

@@ -29,6 +29,19 @@ void widen(std::span<const std::byte> bytes, float* values) {
   }
 }
 
+void check_slot(const ParameterSlot& slot, const std::vector<std::uint64_t>& shape, TensorType type, bool convert,
+                const std::string& place) {
+  const std::vector<std::uint64_t> wanted(slot.shape.begin(), slot.shape.end());
+  if (shape != wanted) {
+    throw FormatError(place + " has shape " + shape_text(shape) + ", the model needs " + shape_text(wanted));
+  }
+  const bool half = type == TensorType::bf16 || type == TensorType::f16;
+  if (type != TensorType::f32 && !(convert && half)) {
+    throw FormatError(place + " has dtype " + std::string(tensor_type_name(type)) +
+                      (convert ? ", only F32, BF16 and F16 can be read" : ", it must be F32"));
+  }
+}
+
 }  // namespace
 
 std::vector<TensorView> slot_views(const ParameterLayout& layout, const float* values, const std::string& prefix) {
@@ -41,21 +54,12 @@ std::vector<TensorView> slot_views(const ParameterLayout& layout, const float* v
   return views;
 }
 
-void check_slots(const SafetensorsFile& file, std::span<const ParameterSlot> slots, const std::string& prefix,
-                 bool convert) {
+void check_slots(const SafetensorsFile& file, std::span<const ParameterSlot> slots, const std::string& prefix) {
   for (const ParameterSlot& slot : slots) {
     const TensorView& tensor = file.at(prefix + slot.name);
-    const std::vector<std::uint64_t> shape(slot.shape.begin(), slot.shape.end());
-    const std::string place =
-        file.what() + ": tensor " + json_quoted(tensor.name) + " at offset " + std::to_string(tensor.file_offset);
-    if (tensor.shape != shape) {
-      throw FormatError(place + " has shape " + shape_text(tensor.shape) + ", the model needs " + shape_text(shape));
-    }
-    const bool half = tensor.type == TensorType::bf16 || tensor.type == TensorType::f16;
-    if (tensor.type != TensorType::f32 && !(convert && half)) {
-      throw FormatError(place + " has dtype " + std::string(tensor_type_name(tensor.type)) +
-                        (convert ? ", only F32, BF16 and F16 can be read" : ", it must be F32"));
-    }
+    check_slot(
+        slot, tensor.shape, tensor.type, false,
+        file.what() + ": tensor " + json_quoted(tensor.name) + " at offset " + std::to_string(tensor.file_offset));
   }
 }
 
@@ -63,15 +67,33 @@ void copy_slots(const SafetensorsFile& file, std::span<const ParameterSlot> slot
                 float* values) {
   for (const ParameterSlot& slot : slots) {
     const TensorView& tensor = file.at(prefix + slot.name);
-    float* target = values + slot.offset;
-    if (tensor.type == TensorType::bf16) {
-      widen<c10::BFloat16>(tensor.data, target);
-    } else if (tensor.type == TensorType::f16) {
-      widen<c10::Half>(tensor.data, target);
-    } else {
-      std::memcpy(target, tensor.data.data(), tensor.data.size());
-    }
+    std::memcpy(values + slot.offset, tensor.data.data(), tensor.data.size());
   }
+}
+
+void check_slots(const WeightFiles& files, std::span<const ParameterSlot> slots) {
+  for (const ParameterSlot& slot : slots) {
+    const WeightFiles::Tensor* tensor = files.find(slot.name);
+    if (!tensor) throw FormatError(files.folder() + ": its weights have no tensor " + json_quoted(slot.name));
+    check_slot(slot, tensor->shape, tensor->type, true, files.place(*tensor));
+  }
+}
+
+void copy_slots(const WeightFiles& files, std::span<const ParameterSlot> slots, float* values) {
+  std::map<std::string_view, const ParameterSlot*> by_name;
+  for (const ParameterSlot& slot : slots) by_name[slot.name] = &slot;
+  files.read([&](const WeightFiles::Tensor& tensor, std::span<const std::byte> data) {
+    const auto found = by_name.find(tensor.name);
+    if (found == by_name.end()) return;
+    float* target = values + found->second->offset;
+    if (tensor.type == TensorType::bf16) {
+      widen<c10::BFloat16>(data, target);
+    } else if (tensor.type == TensorType::f16) {
+      widen<c10::Half>(data, target);
+    } else {
+      std::memcpy(target, data.data(), data.size());
+    }
+  });
 }
 
 }  // namespace rlflow

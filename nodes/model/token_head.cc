@@ -62,8 +62,9 @@ void block_backward(const TransformerView& model, std::span<const Target> part, 
   const float* p = model.parameters;
   linear_weight_gradient(block.logits, outputs, block.normed, hidden, count, gradient + model.layout.head);
   linear_input_gradient(p + model.layout.head, outputs, hidden, block.logits, count, block.normed, false);
-  cpu::kernels().rms_norm_backward(block.hidden, p + model.layout.final_norm, block.scales, block.normed, count, hidden,
-                                   block.dhidden, false, gradient + model.layout.final_norm);
+  cpu::kernels().rms_norm_backward(block.hidden, p + model.layout.final_norm, norm_offset(model.config), block.scales,
+                                   block.normed, count, hidden, block.dhidden, false,
+                                   gradient + model.layout.final_norm);
   for (std::size_t i = 0; i < part.size(); ++i) {
     cpu::kernels().add(block.dhidden + static_cast<std::int64_t>(i) * hidden, hidden,
                        activations.gradient() + part[i].row * hidden);
@@ -74,8 +75,7 @@ void block_backward(const TransformerView& model, std::span<const Target> part, 
 
 void logits(const TransformerView& model, const float* hidden, std::int64_t count, float* normed, float* scales,
             float* out) {
-  cpu::kernels().rms_norm(hidden, model.parameters + model.layout.final_norm, count, model.config.hidden_size,
-                          static_cast<float>(model.config.rms_norm_eps), normed, scales);
+  norm_rows(model, model.layout.final_norm, hidden, count, normed, scales);
   linear(model.panels, model.panels.head(), normed, count, out, false);
 }
 

@@ -1,57 +1,43 @@
-// The Llama transformer as functions of parameters: packed rows to hidden states to log-probabilities, and back.
+// The transformer as functions of parameters: packed rows to hidden states to log-probabilities, and back.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "nodes/format/model_config.h"
 #include "nodes/model/attention.h"
+#include "nodes/model/layer.h"
 #include "nodes/model/packed_rows.h"
 #include "nodes/model/parameters.h"
 
 namespace rlflow {
 
-// cos and sin of the rotary positions, f32[max_positions, head_dim/2] each.
-struct RotaryTable {
-  explicit RotaryTable(const ModelConfig& config);
-  std::vector<float> cos, sin;
-};
-
-// All that a pass reads; borrowed, not changed, so any number of threads may pass at once.
-struct TransformerView {
-  const ModelConfig& config;
-  const ParameterLayout& layout;
-  const float* parameters;
-  const ForwardPanels& panels;
-  const RotaryTable& rotary;
-};
-
 // What one pass over R rows leaves for the backward pass or the KV cache. Grows and is used again.
 class Activations {
  public:
-  struct Layer {
-    float* input;             // f32[R, hidden]
-    float* attention_scales;  // f32[R] of the norm before attention
-    float* projections;       // f32[R, query_size + 2·kv_size], after RoPE
-    float* attended;          // f32[R, query_size]
-    float* log_sums;          // f32[R, heads]
-    float* middle;            // f32[R, hidden], after attention
-    float* mlp_scales;        // f32[R]
-    float* gate_up;           // f32[R, 2·intermediate_size]
+  struct Layer : LayerRows {
+    float* input = nullptr;     // f32[R, hidden]
+    float* log_sums = nullptr;  // f32[R, heads]
+    float* middle = nullptr;    // f32[R, hidden], after attention
   };
   void reserve(const ModelConfig& config, std::int64_t rows);
   const Layer& layer(std::int64_t i) const { return layers_[static_cast<std::size_t>(i)]; }
-  float* output() const { return output_; }                // f32[R, hidden], before the final norm
-  float* normed() const { return normed_; }                // scratch f32[R, hidden]
-  float* wide() const { return wide_; }                    // scratch f32[R, max(intermediate_size, …)]
-  float* gradient() const { return gradient_; }            // scratch f32[R, hidden]
-  float* wide_gradient() const { return wide_gradient_; }  // scratch, as `wide`
+  float* output() const { return output_; }      // f32[R, hidden], before the final norm
+  float* normed() const { return normed_; }      // scratch f32[R, hidden]
+  float* wide() const { return wide_; }          // scratch f32[R, max(intermediate_size, …)]
+  float* gradient() const { return gradient_; }  // scratch f32[R, hidden]
+  LayerGradients gradients() const { return {normed_, branch_, wide_, wide_gradient_}; }  // scratch
   AttentionScratch attention;
 
  private:
+  using Take = std::function<float*(std::int64_t)>;  // floats a row
+  void place(const ModelConfig& config, const Take& take);
+
   std::vector<Layer> layers_;
   float *output_ = nullptr, *normed_ = nullptr, *wide_ = nullptr, *gradient_ = nullptr, *wide_gradient_ = nullptr;
+  float* branch_ = nullptr;
   std::int64_t capacity_ = 0;
   at::Tensor storage_;
 };

@@ -2,10 +2,9 @@
 #include "nodes/rollout/decode_lane.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "nodes/model/cpu/kernels.h"
-#include "nodes/model/linear.h"
+#include "nodes/model/layer.h"
 
 namespace rlflow {
 namespace {
@@ -111,13 +110,15 @@ void DecodeLane::embed(const LaneInput& input, std::int64_t length) {
         std::pair(&gate_up_, 2 * config.intermediate_size), std::pair(&wide_, config.intermediate_size)}) {
     grow(*buffer, count * width);
   }
+  if (config.branch_norms) grow(branch_, count * config.hidden_size);
   positions_.clear();
+  tokens_.clear();
   for (std::size_t i = 0; i < live_.size(); ++i) {
     const std::size_t prompt_length = input.prompts[static_cast<std::size_t>(live_[i].prompt)].size();
     positions_.push_back(static_cast<std::int32_t>(prompt_length) + static_cast<std::int32_t>(length));
-    std::copy_n(model.parameters + model.layout.embedding + live_[i].token * config.hidden_size, config.hidden_size,
-                hidden_.data() + static_cast<std::int64_t>(i) * config.hidden_size);
+    tokens_.push_back(live_[i].token);
   }
+  rlflow::embed(model, tokens_, hidden_.data());
 }
 
 // Feeds the newest token of every live response; leaves logits_ f32[live, vocabulary].
@@ -125,24 +126,17 @@ void DecodeLane::decode(const LaneInput& input, std::int64_t length) {
   const TransformerView& model = input.model;
   const ModelConfig& config = model.config;
   const auto count = static_cast<std::int64_t>(live_.size());
-  const auto eps = static_cast<float>(config.rms_norm_eps);
   embed(input, length);
   for (std::int64_t i = 0; i < config.layers; ++i) {
-    const LayerOffsets& offsets = model.layout.layers[static_cast<std::size_t>(i)];
-    const ForwardPanels::Layer& panels = model.panels.layer(i);
-    cpu::kernels().rms_norm(hidden_.data(), model.parameters + offsets.attention_norm, count, config.hidden_size, eps,
-                            normed_.data(), nullptr);
-    linear(model.panels, panels.query_key_value, normed_.data(), count, projections_.data(), false);
-    cpu::kernels().rope(projections_.data(), ProjectionColumns(config).width, positions_.data(), count,
-                        config.heads + config.kv_heads, config.head_dim, model.rotary.cos.data(),
-                        model.rotary.sin.data(), 1.0f);
+    const LayerRows at{.projections = projections_.data(),
+                       .attended = attended_.data(),
+                       .attention_branch = branch_.data(),
+                       .gate_up = gate_up_.data(),
+                       .mlp_branch = branch_.data()};
+    project(model, i, positions_, hidden_.data(), at, normed_.data());
     attend(input, i, length);
-    linear(model.panels, panels.output, attended_.data(), count, hidden_.data(), true);
-    cpu::kernels().rms_norm(hidden_.data(), model.parameters + offsets.mlp_norm, count, config.hidden_size, eps,
-                            normed_.data(), nullptr);
-    linear(model.panels, panels.gate_up, normed_.data(), count, gate_up_.data(), false);
-    cpu::kernels().swiglu(gate_up_.data(), count, config.intermediate_size, wide_.data());
-    linear(model.panels, panels.down, wide_.data(), count, hidden_.data(), true);
+    add_attention(model, i, count, at, normed_.data(), hidden_.data());
+    add_mlp(model, i, count, hidden_.data(), at, normed_.data(), wide_.data(), hidden_.data());
   }
   logits(model, hidden_.data(), count, normed_.data(), nullptr, logits_.data());
 }
@@ -159,8 +153,9 @@ void DecodeLane::attend(const LaneInput& input, std::int64_t layer, std::int64_t
                                cache_.response(config, layer, kv_head, live_[i].slot),
                                length + 1,
                                config.head_dim,
-                               1.0f / std::sqrt(static_cast<float>(config.head_dim)),
+                               attention_scale(config),
                                nullptr};
+      limit_to_window(config, layer, attention);
       grow(scores_, cpu::padded(attention.shared.length) + cpu::padded(attention.own.length));
       attention.scores = scores_.data();
       for (std::int64_t head = kv_head * repeats; head < (kv_head + 1) * repeats; ++head) {

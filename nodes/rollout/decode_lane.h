@@ -47,8 +47,8 @@ class DecodeLane {
   PackedRows rows_;
   std::vector<Live> live_;
   std::vector<std::int64_t> ended_;
-  std::vector<std::int32_t> positions_;
-  std::vector<float> hidden_, normed_, scales_, projections_, attended_, gate_up_, wide_, logits_, scores_;
+  std::vector<std::int32_t> positions_, tokens_;
+  std::vector<float> hidden_, normed_, scales_, projections_, attended_, branch_, gate_up_, wide_, logits_, scores_;
 };
 
 }  // namespace rlflow

@@ -50,7 +50,8 @@ std::string project() {
     std::filesystem::create_directories(folder / "seven");
     std::ofstream(folder / "seven/config.json") << R"({"model_type": "qwen2", "vocab_size": 152064,
       "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28, "num_attention_heads": 28,
-      "num_key_value_heads": 4, "max_position_embeddings": 32768, "tie_word_embeddings": false})";
+      "num_key_value_heads": 4, "max_position_embeddings": 32768, "tie_word_embeddings": false,
+      "eos_token_id": 151643})";
     return folder.string();
   }();
   return root;

@@ -28,7 +28,8 @@ fs::path project() {
   fs::path folder = fs::path(RLFLOW_BINARY_DIR) / "plan_text_tests";
   for (const char* model : {"models/base", "models/judge"}) {
     fs::create_directories(folder / model);
-    std::ofstream(folder / model / "config.json") << R"({"model_type": "qwen2", "vocab_size": 151936,
+    std::ofstream(folder / model / "config.json")
+        << R"({"model_type": "qwen2", "vocab_size": 151936, "eos_token_id": 151643,
       "hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24, "num_attention_heads": 14,
       "num_key_value_heads": 2, "max_position_embeddings": 32768, "tie_word_embeddings": true})";
   }

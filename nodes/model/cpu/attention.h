@@ -7,30 +7,35 @@
 namespace rlflow::cpu::RLFLOW_ISA {
 namespace {
 
-// scores[j] = scale·Σ_d q[d]·keys[d][j] for j < visible, −∞ up to the next multiple of 16.
+// Where the block of 16 keys begins that holds the first one seen.
+inline std::int64_t first_block(const KeySpan& span) { return span.first / kLanes * kLanes; }
+
+// scores[j] = scale·Σ_d q[d]·keys[d][j] for first ≤ j < visible, −∞ in the rest of their blocks of 16.
 inline void score(const KeySpan& span, std::int64_t visible, const float* q, std::int64_t head_dim, float scale,
                   float* scores) {
-  for (std::int64_t j = 0; j < visible; j += kLanes) {
+  for (std::int64_t j = first_block(span); j < visible; j += kLanes) {
     Vec total{};
     for (std::int64_t d = 0; d < head_dim; ++d) total += q[d] * load(span.keys + d * span.key_stride + j);
     total *= scale;
-    if (visible - j < kLanes) {
+    if (visible - j < kLanes || j < span.first) {
       Int lane;
       for (int i = 0; i < 16; ++i) lane[i] = i;
-      total = choose(lane < static_cast<std::int32_t>(visible - j), total, splat(-__builtin_inff()));
+      const Int seen = (lane < static_cast<std::int32_t>(visible - j < kLanes ? visible - j : kLanes)) &
+                       (lane >= static_cast<std::int32_t>(span.first > j ? span.first - j : 0));
+      total = choose(seen, total, splat(-__builtin_inff()));
     }
     store(scores + j, total);
   }
 }
 
-inline Vec largest(const float* scores, std::int64_t count, Vec best) {
-  for (std::int64_t j = 0; j < count; j += kLanes) best = larger(best, load(scores + j));
+inline Vec largest(const KeySpan& span, const float* scores, std::int64_t visible, Vec best) {
+  for (std::int64_t j = first_block(span); j < visible; j += kLanes) best = larger(best, load(scores + j));
   return best;
 }
 
 // scores ← e^(scores − shift); returns total plus their sum, lane by lane.
-inline Vec exponentiate(float* scores, std::int64_t count, float shift, Vec total) {
-  for (std::int64_t j = 0; j < count; j += kLanes) {
+inline Vec exponentiate(const KeySpan& span, float* scores, std::int64_t visible, float shift, Vec total) {
+  for (std::int64_t j = first_block(span); j < visible; j += kLanes) {
     const Vec e = exp(load(scores + j) - shift);
     store(scores + j, e);
     total += e;
@@ -42,16 +47,16 @@ float attend(const Attention& a, const float* q, float* out) {
   float* own_scores = a.scores + padded(a.shared.length);
   score(a.shared, a.shared.length, q, a.head_dim, a.scale, a.scores);
   score(a.own, a.own_visible, q, a.head_dim, a.scale, own_scores);
-  Vec best = largest(a.scores, a.shared.length, splat(-__builtin_inff()));
-  const float top = maximum(largest(own_scores, a.own_visible, best));
-  Vec total = exponentiate(a.scores, a.shared.length, top, Vec{});
-  const float mass = sum(exponentiate(own_scores, a.own_visible, top, total));
+  Vec best = largest(a.shared, a.scores, a.shared.length, splat(-__builtin_inff()));
+  const float top = maximum(largest(a.own, own_scores, a.own_visible, best));
+  Vec total = exponentiate(a.shared, a.scores, a.shared.length, top, Vec{});
+  const float mass = sum(exponentiate(a.own, own_scores, a.own_visible, top, total));
   for (std::int64_t d = 0; d < a.head_dim; d += kLanes) {
     Vec mixed{};
-    for (std::int64_t j = 0; j < a.shared.length; ++j) {
+    for (std::int64_t j = a.shared.first; j < a.shared.length; ++j) {
       mixed += a.scores[j] * load(a.shared.values + j * a.shared.value_stride + d);
     }
-    for (std::int64_t j = 0; j < a.own_visible; ++j) {
+    for (std::int64_t j = a.own.first; j < a.own_visible; ++j) {
       mixed += own_scores[j] * load(a.own.values + j * a.own.value_stride + d);
     }
     store_part(out + d, mixed / mass, a.head_dim - d);
@@ -62,7 +67,7 @@ float attend(const Attention& a, const float* q, float* out) {
 // scores ← p = e^(scores − lse); dscores ← p·(dout·V − along)·scale.
 inline void score_gradient(const KeySpan& span, const SpanGradient& gradient, std::int64_t visible, const float* dout,
                            std::int64_t head_dim, float lse, float along, float scale, float* scores, float* dscores) {
-  for (std::int64_t j = 0; j < visible; j += kLanes) {
+  for (std::int64_t j = first_block(span); j < visible; j += kLanes) {
     const Vec p = exp(load(scores + j) - lse);
     Vec dp{};
     for (std::int64_t d = 0; d < head_dim; ++d) dp += dout[d] * load(gradient.value_columns + d * span.key_stride + j);
@@ -75,7 +80,7 @@ inline void score_gradient(const KeySpan& span, const SpanGradient& gradient, st
 inline Vec spread(const KeySpan& span, const SpanGradient& gradient, std::int64_t visible, std::int64_t d,
                   const float* scores, const float* dscores, Vec q, Vec dout) {
   Vec dq{};
-  for (std::int64_t j = 0; j < visible; ++j) {
+  for (std::int64_t j = span.first; j < visible; ++j) {
     const std::int64_t at = j * span.value_stride + d;
     dq += dscores[j] * load(gradient.key_rows + at);
     store(gradient.dkeys + at, load(gradient.dkeys + at) + dscores[j] * q);

@@ -28,12 +28,13 @@ struct Product {
 };
 
 // Keys and values of one head: keys f32[head_dim, key_stride] (transposed), values f32[length, value_stride];
-// strides are multiples of 16; what lies beyond the data is never used.
+// strides are multiples of 16; what lies beyond the data is never used. Keys before `first` are not seen.
 struct KeySpan {
   const float* keys;
   const float* values;
   std::int64_t key_stride, value_stride;
   std::int64_t length;
+  std::int64_t first = 0;
 };
 
 // One query against a span shared with other sequences and then the first `own_visible` of its own.
@@ -73,12 +74,12 @@ struct AdamStep {
 struct Kernels {
   void (*product)(const Product&);
 
-  // y = x·scale·weight, scale = 1/√(mean(x²)+eps); `scales` f32[rows] may be null.
-  void (*rms_norm)(const float* x, const float* weight, std::int64_t rows, std::int64_t size, float eps, float* y,
-                   float* scales);
-  // dx (+)= the gradient of rms_norm; dweight += its part.
-  void (*rms_norm_backward)(const float* x, const float* weight, const float* scales, const float* dy,
-                            std::int64_t rows, std::int64_t size, float* dx, bool add, float* dweight);
+  // y = x·scale·(weight + weight_offset), scale = 1/√(mean(x²)+eps); `scales` f32[rows] may be null, y may be x.
+  void (*rms_norm)(const float* x, const float* weight, float weight_offset, std::int64_t rows, std::int64_t size,
+                   float eps, float* y, float* scales);
+  // dx (+)= the gradient of rms_norm; dweight += its part. dx may be dy.
+  void (*rms_norm_backward)(const float* x, const float* weight, float weight_offset, const float* scales,
+                            const float* dy, std::int64_t rows, std::int64_t size, float* dx, bool add, float* dweight);
 
   // Rotates `heads` heads of each row in place; `row_stride` apart; cos and sin f32[max_positions, head_dim/2];
   // direction +1, or -1 for the gradient.
@@ -89,6 +90,9 @@ struct Kernels {
   void (*swiglu)(const float* gate_up, std::int64_t rows, std::int64_t size, float* y);
   // Overwrites gate_up with its gradient.
   void (*swiglu_backward)(float* gate_up, const float* dy, std::int64_t rows, std::int64_t size);
+  // The same with gelu in its tanh form, gelu(x) = ½x(1 + tanh(√(2/π)(x + 0.044715x³))), for silu.
+  void (*geglu)(const float* gate_up, std::int64_t rows, std::int64_t size, float* y);
+  void (*geglu_backward)(float* gate_up, const float* dy, std::int64_t rows, std::int64_t size);
 
   // out f32[head_dim] = softmax(scale·q·K)·V; returns the log-sum-exp of the scaled scores.
   float (*attend)(const Attention&, const float* q, float* out);

@@ -1,4 +1,8 @@
 // The matrix product of kernels.h for one instruction set.
+//
+// Blocked for caches: a block of A's rows and a panel of B, kDepth deep, are packed where their strides would scatter
+// them; a tile of C stays in registers while t runs over a block. C goes to memory and back between blocks without
+// rounding, so the sum of an entry is what the header says: one, t ascending, whatever rows are computed beside it.
 #pragma once
 
 #include "nodes/model/cpu/kernels.h"
@@ -8,44 +12,196 @@ namespace rlflow::cpu::RLFLOW_ISA {
 namespace {
 
 #ifdef __AVX512F__
-constexpr int kTileRows = 12;  // 12 of 32 registers hold sums
+constexpr int kRegisterFloats = 16, kTileRows = 12, kTilePanels = 2;  // 24 of 32 registers hold sums
+#elif defined(__AVX2__)
+constexpr int kRegisterFloats = 8, kTileRows = 6, kTilePanels = 1;  // 12 of 16
 #else
-constexpr int kTileRows = 6;  // 12 of 16 registers hold sums
+constexpr int kRegisterFloats = 4, kTileRows = 3, kTilePanels = 1;  // 12 of 16
 #endif
+constexpr int kRegisters = static_cast<int>(kLanes) / kRegisterFloats;  // of one row of a panel
 
-// Rows i … i+kRows of C in the 16 columns of one panel.
-template <int kRows, bool kWhole>
-inline void tile(const Product& p, const float* a, const float* b, float* c, std::int64_t columns) {
-  Vec sums[kRows];
-  for (int r = 0; r < kRows; ++r) sums[r] = p.add ? load_part(c + r * p.c_row, columns, 0.0f) : Vec{};
-  for (std::int64_t t = 0; t < p.depth; ++t) {
-    const Vec row = kWhole ? load(b) : load_part(b, columns, 0.0f);
-    for (int r = 0; r < kRows; ++r) sums[r] += a[r * p.a_row] * row;
-    a += p.a_depth;
-    b += p.b_depth;
-  }
-  for (int r = 0; r < kRows; ++r) store_part(c + r * p.c_row, sums[r], columns);
+constexpr std::int64_t kDepth = 256;              // of a block: a panel takes 16 KiB
+constexpr std::int64_t kBlockRows = 8 * kTileRows;  // of A that are packed at once: at most 96 KiB
+
+using Register = float __attribute__((vector_size(4 * kRegisterFloats)));
+
+inline Register load_register(const float* p) {
+  Register v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
 }
 
-template <bool kWhole>
-inline void panel(const Product& p, const float* b, float* c, std::int64_t columns) {
-  std::int64_t i = 0;
-  for (; i + kTileRows <= p.rows; i += kTileRows) {
-    tile<kTileRows, kWhole>(p, p.a + i * p.a_row, b, c + i * p.c_row, columns);
+// A part of B: kPanels panels of 16 columns, `panel` floats apart, rows `depth` floats apart.
+struct PanelsOfB {
+  const float* at;
+  std::int64_t depth, panel;
+};
+
+// kRows rows and kPanels panels of C (+)= A·B over `size` steps of t. `start`: sums begin at 0.
+template <int kRows, int kPanels>
+inline void tile(const float* a, std::int64_t a_row, std::int64_t a_depth, const PanelsOfB& b, std::int64_t size,
+                 bool start, float* c, std::int64_t c_row) {
+  Register sums[kRows][kPanels * kRegisters];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+    for (int k = 0; k < kPanels * kRegisters; ++k) {
+      sums[r][k] = start ? Register{} : load_register(c + r * c_row + k * kRegisterFloats);
+    }
   }
-  for (; i + 4 <= p.rows; i += 4) tile<4, kWhole>(p, p.a + i * p.a_row, b, c + i * p.c_row, columns);
-  for (; i < p.rows; ++i) tile<1, kWhole>(p, p.a + i * p.a_row, b, c + i * p.c_row, columns);
+  const float* row = b.at;
+  for (std::int64_t t = 0; t < size; ++t) {
+    Register columns[kPanels * kRegisters];
+#pragma GCC unroll 16
+    for (int k = 0; k < kPanels * kRegisters; ++k) {
+      columns[k] = load_register(row + k / kRegisters * b.panel + k % kRegisters * kRegisterFloats);
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const float factor = a[r * a_row];
+#pragma GCC unroll 16
+      for (int k = 0; k < kPanels * kRegisters; ++k) sums[r][k] += factor * columns[k];
+    }
+    a += a_depth;
+    row += b.depth;
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+    for (int k = 0; k < kPanels * kRegisters; ++k) {
+      std::memcpy(c + r * c_row + k * kRegisterFloats, &sums[r][k], sizeof(Register));
+    }
+  }
+}
+
+// The rows of one block of A: packed tile by tile (kTileRows floats for each t), or where they stand.
+struct RowsOfA {
+  const float* at;
+  std::int64_t row, depth;  // strides; of a packed block 1 and kTileRows
+  bool packed;
+};
+
+template <int kRows, int kPanels>
+inline void tile_at(const RowsOfA& a, std::int64_t i, const PanelsOfB& b, std::int64_t size, bool start, float* c,
+                    std::int64_t c_row) {
+  if (a.packed) {
+    tile<kRows, kPanels>(a.at + i * size, 1, kTileRows, b, size, start, c, c_row);
+  } else {
+    tile<kRows, kPanels>(a.at + i * a.row, a.row, a.depth, b, size, start, c, c_row);
+  }
+}
+
+// `rows` rows of C in kPanels panels. Every row count has its tiles, so no work is done for rows that are not there.
+template <int kPanels>
+inline void panels(const RowsOfA& a, std::int64_t rows, const PanelsOfB& b, std::int64_t size, bool start, float* c,
+                   std::int64_t c_row) {
+  std::int64_t i = 0;
+  for (; i + kTileRows <= rows; i += kTileRows) {
+    tile_at<kTileRows, kPanels>(a, i, b, size, start, c + i * c_row, c_row);
+  }
+  const auto left = rows - i;
+  c += i * c_row;
+  // What is left of a packed tile keeps its stride: its rows are the first of the last tile.
+  const auto rest = [&]<int kRows>(std::int64_t first) {
+    const RowsOfA part = a.packed ? RowsOfA{a.at + i * size + first, 1, kTileRows, false}
+                                  : RowsOfA{a.at + (i + first) * a.row, a.row, a.depth, false};
+    tile_at<kRows, kPanels>(part, 0, b, size, start, c + first * c_row, c_row);
+  };
+  std::int64_t done = 0;
+  if constexpr (kTileRows > 8) {
+    if (left - done >= 8) rest.template operator()<8>(done), done += 8;
+  }
+  if constexpr (kTileRows > 4) {
+    if (left - done >= 4) rest.template operator()<4>(done), done += 4;
+  }
+  if (left - done >= 2) rest.template operator()<2>(done), done += 2;
+  if (left - done >= 1) rest.template operator()<1>(done);
+}
+
+// Tiles of `rows` rows from row `i`, t from `t`: packed[tile][t][row of the tile].
+inline void pack_rows(const Product& p, std::int64_t i, std::int64_t rows, std::int64_t t, std::int64_t size,
+                      float* packed) {
+  for (std::int64_t first = 0; first < rows; first += kTileRows, packed += kTileRows * size) {
+    const std::int64_t count = rows - first < kTileRows ? rows - first : kTileRows;
+    const float* a = p.a + (i + first) * p.a_row + t * p.a_depth;
+    if (p.a_row == 1) {
+      for (std::int64_t k = 0; k < size; ++k) {
+        for (std::int64_t r = 0; r < count; ++r) packed[k * kTileRows + r] = a[k * p.a_depth + r];
+      }
+    } else {
+      for (std::int64_t r = 0; r < count; ++r) {
+        for (std::int64_t k = 0; k < size; ++k) packed[k * kTileRows + r] = a[r * p.a_row + k * p.a_depth];
+      }
+    }
+  }
+}
+
+// One panel of B, zeros beyond its last column: packed[t][16].
+inline void pack_panel(const Product& p, std::int64_t j, std::int64_t t, std::int64_t size, float* packed) {
+  const std::int64_t columns = p.columns - j < kLanes ? p.columns - j : kLanes;
+  const float* b = p.b + j / kLanes * p.b_panel + t * p.b_depth;
+  for (std::int64_t k = 0; k < size; ++k, b += p.b_depth, packed += kLanes) {
+    if (columns == kLanes) {
+      std::memcpy(packed, b, kLanes * sizeof(float));
+    } else {
+      for (std::int64_t c = 0; c < kLanes; ++c) packed[c] = c < columns ? b[c] : 0.0f;
+    }
+  }
+}
+
+// The last panel where C has fewer than 16 columns left: computed beside C and copied.
+inline void narrow_panel(const Product& p, const RowsOfA& a, std::int64_t i, std::int64_t rows, std::int64_t j,
+                         const PanelsOfB& b, std::int64_t size, bool start) {
+  float wide[kBlockRows * kLanes];
+  const std::int64_t columns = p.columns - j;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t k = 0; k < kLanes; ++k) {
+      wide[r * kLanes + k] = k < columns && !start ? p.c[(i + r) * p.c_row + j + k] : 0.0f;
+    }
+  }
+  panels<1>(a, rows, b, size, start, wide, kLanes);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t k = 0; k < columns; ++k) p.c[(i + r) * p.c_row + j + k] = wide[r * kLanes + k];
+  }
+}
+
+// All columns of `rows` rows from row `i`, t from `t`.
+inline void block(const Product& p, const RowsOfA& a, std::int64_t i, std::int64_t rows, std::int64_t t,
+                  std::int64_t size, bool start) {
+  alignas(64) float packed[kTilePanels * kDepth * kLanes];
+  for (std::int64_t j = 0; j < p.columns;) {
+    const int wanted = p.columns - j >= kTilePanels * kLanes ? kTilePanels : 1;
+    PanelsOfB b{p.b + j / kLanes * p.b_panel + t * p.b_depth, p.b_depth, p.b_panel};
+    if (!p.b_padded) {
+      for (int k = 0; k < wanted; ++k) pack_panel(p, j + k * kLanes, t, size, packed + k * kDepth * kLanes);
+      b = {packed, kLanes, kDepth * kLanes};
+    }
+    if (wanted > 1) {
+      panels<kTilePanels>(a, rows, b, size, start, p.c + i * p.c_row + j, p.c_row);
+    } else if (p.columns - j >= kLanes) {
+      panels<1>(a, rows, b, size, start, p.c + i * p.c_row + j, p.c_row);
+    } else {
+      narrow_panel(p, a, i, rows, j, b, size, start);
+    }
+    j += wanted * kLanes;
+  }
 }
 
 void product(const Product& p) {
-  for (std::int64_t j = 0; j < p.columns; j += kLanes) {
-    const float* b = p.b + j / kLanes * p.b_panel;
-    const std::int64_t columns = p.columns - j < kLanes ? p.columns - j : kLanes;
-    if (columns == kLanes || p.b_padded) {
-      panel<true>(p, b, p.c + j, columns);
-    } else {
-      panel<false>(p, b, p.c + j, columns);
-    }
+  alignas(64) float packed[kBlockRows * kDepth];
+  for (std::int64_t i = 0; i < p.rows; i += kBlockRows) {
+    const std::int64_t rows = p.rows - i < kBlockRows ? p.rows - i : kBlockRows;
+    std::int64_t t = 0;
+    do {
+      const std::int64_t size = p.depth - t < kDepth ? p.depth - t : kDepth;
+      RowsOfA a{p.a + i * p.a_row + t * p.a_depth, p.a_row, p.a_depth, false};
+      if (rows >= kTileRows) {
+        pack_rows(p, i, rows, t, size, packed);
+        a = {packed, 1, kTileRows, true};
+      }
+      block(p, a, i, rows, t, size, !p.add && t == 0);
+      t += size;
+    } while (t < p.depth);
   }
 }
 

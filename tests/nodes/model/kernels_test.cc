@@ -186,14 +186,19 @@ class Everything {
   void rows_and_products() {
     const std::vector<float> x = draw(13 * 44, 1), weight = draw(44, 2), dy = draw(13 * 44, 3);
     std::vector<float> y(13 * 44), scales(13), dx = draw(13 * 44, 4), dweight(44), gate_up = draw(13 * 88, 5);
-    k_.rms_norm(x.data(), weight.data(), 13, 44, 1e-5f, y.data(), scales.data());
+    k_.rms_norm(x.data(), weight.data(), 1.0f, 13, 44, 1e-5f, y.data(), scales.data());
     keep(y);
-    k_.rms_norm_backward(x.data(), weight.data(), scales.data(), dy.data(), 13, 44, dx.data(), true, dweight.data());
+    k_.rms_norm_backward(x.data(), weight.data(), 1.0f, scales.data(), dy.data(), 13, 44, dx.data(), true,
+                         dweight.data());
     keep(dx);
     keep(dweight);
     k_.swiglu(gate_up.data(), 13, 44, y.data());
     keep(y);
     k_.swiglu_backward(gate_up.data(), dy.data(), 13, 44);
+    keep(gate_up);
+    k_.geglu(gate_up.data(), 13, 44, y.data());
+    keep(y);
+    k_.geglu_backward(gate_up.data(), dy.data(), 13, 44);
     keep(gate_up);
     const std::vector<std::int32_t> positions = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 3};
     const std::vector<float> cos = draw(4 * 11, 6), sin = draw(4 * 11, 7);
@@ -219,8 +224,8 @@ class Everything {
   void attention() {
     const std::vector<float> keys = draw(32 * 32, 8), values = draw(32 * 32, 9), q = draw(22, 10), dout = draw(22, 11);
     std::vector<float> scores(64), dscores(64), out(22), dq(22), dkeys(32 * 32), dvalues(32 * 32);
-    const KeySpan span{keys.data(), values.data(), 32, 32, 19};
-    const Attention attention{span, span, 17, 22, 0.2f, scores.data()};
+    const KeySpan span{keys.data(), values.data(), 32, 32, 19}, cut{keys.data(), values.data(), 32, 32, 19, 3};
+    const Attention attention{cut, span, 17, 22, 0.2f, scores.data()};
     const float lse = k_.attend(attention, q.data(), out.data());
     keep(out);
     const SpanGradient gradient{keys.data(), values.data(), dkeys.data(), dvalues.data()};
