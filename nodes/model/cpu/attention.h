@@ -7,12 +7,31 @@
 namespace rlflow::cpu::RLFLOW_ISA {
 namespace {
 
+// Where 16 keys from the j-th on (j a multiple of 16) begin and how far apart their dimensions lie, and the same of
+// the values: how a span lies in memory changes no bit of what is computed from it.
+struct Columns {
+  const float* at;
+  std::int64_t stride;
+};
+inline Columns keys_from(const KeySpan& span, std::int64_t, std::int64_t j) { return {span.keys + j, span.key_stride}; }
+inline Columns values_from(const KeySpan& span, std::int64_t, std::int64_t j) {
+  return {span.values + j * span.value_stride, span.value_stride};
+}
+inline Columns keys_from(const PagedSpan& span, std::int64_t, std::int64_t j) {
+  return {span.blocks[j / kLanes] + span.offset, kLanes};
+}
+inline Columns values_from(const PagedSpan& span, std::int64_t head_dim, std::int64_t j) {
+  return {span.blocks[j / kLanes] + span.offset + kLanes * head_dim, padded(head_dim)};
+}
+
 // scores[j] = scale·Σ_d q[d]·keys[d][j] for j < visible, −∞ up to the next multiple of 16.
-inline void score(const KeySpan& span, std::int64_t visible, const float* q, std::int64_t head_dim, float scale,
+template <class Span>
+inline void score(const Span& span, std::int64_t visible, const float* q, std::int64_t head_dim, float scale,
                   float* scores) {
   for (std::int64_t j = 0; j < visible; j += kLanes) {
+    const Columns keys = keys_from(span, head_dim, j);
     Vec total{};
-    for (std::int64_t d = 0; d < head_dim; ++d) total += q[d] * load(span.keys + d * span.key_stride + j);
+    for (std::int64_t d = 0; d < head_dim; ++d) total += q[d] * load(keys.at + d * keys.stride);
     total *= scale;
     if (visible - j < kLanes) {
       Int lane;
@@ -21,6 +40,18 @@ inline void score(const KeySpan& span, std::int64_t visible, const float* q, std
     }
     store(scores + j, total);
   }
+}
+
+// mixed + Σ_j scores[j]·values[j] of the 16 dimensions from d on, j ascending.
+template <class Span>
+inline Vec mix(const Span& span, std::int64_t visible, std::int64_t head_dim, std::int64_t d, const float* scores,
+               Vec mixed) {
+  for (std::int64_t first = 0; first < visible; first += kLanes) {
+    const Columns values = values_from(span, head_dim, first);
+    const std::int64_t count = visible - first < kLanes ? visible - first : kLanes;
+    for (std::int64_t j = 0; j < count; ++j) mixed += scores[first + j] * load(values.at + j * values.stride + d);
+  }
+  return mixed;
 }
 
 inline Vec largest(const float* scores, std::int64_t count, Vec best) {
@@ -38,7 +69,8 @@ inline Vec exponentiate(float* scores, std::int64_t count, float shift, Vec tota
   return total;
 }
 
-float attend(const Attention& a, const float* q, float* out) {
+template <class Spans>
+inline float attend_spans(const Spans& a, const float* q, float* out) {
   float* own_scores = a.scores + padded(a.shared.length);
   score(a.shared, a.shared.length, q, a.head_dim, a.scale, a.scores);
   score(a.own, a.own_visible, q, a.head_dim, a.scale, own_scores);
@@ -47,17 +79,15 @@ float attend(const Attention& a, const float* q, float* out) {
   Vec total = exponentiate(a.scores, a.shared.length, top, Vec{});
   const float mass = sum(exponentiate(own_scores, a.own_visible, top, total));
   for (std::int64_t d = 0; d < a.head_dim; d += kLanes) {
-    Vec mixed{};
-    for (std::int64_t j = 0; j < a.shared.length; ++j) {
-      mixed += a.scores[j] * load(a.shared.values + j * a.shared.value_stride + d);
-    }
-    for (std::int64_t j = 0; j < a.own_visible; ++j) {
-      mixed += own_scores[j] * load(a.own.values + j * a.own.value_stride + d);
-    }
-    store_part(out + d, mixed / mass, a.head_dim - d);
+    const Vec mixed = mix(a.shared, a.shared.length, a.head_dim, d, a.scores, Vec{});
+    store_part(out + d, mix(a.own, a.own_visible, a.head_dim, d, own_scores, mixed) / mass, a.head_dim - d);
   }
   return top + log(splat(mass))[0];
 }
+
+float attend(const Attention& a, const float* q, float* out) { return attend_spans(a, q, out); }
+
+float attend_paged(const PagedAttention& a, const float* q, float* out) { return attend_spans(a, q, out); }
 
 // scores ← p = e^(scores − lse); dscores ← p·(dout·V − along)·scale.
 inline void score_gradient(const KeySpan& span, const SpanGradient& gradient, std::int64_t visible, const float* dout,
