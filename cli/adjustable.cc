@@ -15,6 +15,7 @@ const char* type_name(SettingType type) {
     case SettingType::real: return "float";
     case SettingType::word: return "word";
     case SettingType::text: return "string";
+    case SettingType::texts: return "string or list";
     case SettingType::duration: return "duration";
     case SettingType::tokens: return "tokens";
     case SettingType::seqs: return "seqs";

@@ -78,6 +78,7 @@ std::string values_text(const SettingSpec& spec) {
     case SettingType::real: return with_bounds("number", spec);
     case SettingType::word: return joined(spec.words, " | ");
     case SettingType::text: return "string";
+    case SettingType::texts: return "string or [strings]";
     case SettingType::duration: return "ms, s, m or h";
     case SettingType::tokens: return "tokens";
     case SettingType::seqs: return "seqs";

@@ -51,6 +51,8 @@ Action declare_run(CLI::App& app, const Session& session);
 Action declare_resume(CLI::App& app, const Session& session);
 Action declare_replay(CLI::App& app, const Session& session);
 Action declare_export(CLI::App& app, const Session& session);
+Action declare_generate(CLI::App& app, const Session& session);
+Action declare_model(CLI::App& app, const Session& session);
 Action declare_runs(CLI::App& app, const Session& session);
 Action declare_show(CLI::App& app, const Session& session);
 Action declare_why(CLI::App& app, const Session& session);

@@ -22,6 +22,16 @@ Span place_of(const FlowNode& node, const char* name) {
 
 bool is_rollout(const FlowNode& node) { return is_live(node) && node.replica.valid() && node.constants.count("n") > 0; }
 
+void check_lengths(const FlowNode& node, Diagnostics& diagnostics) {
+  const double least = number_setting(node, "min_new", 0), most = number_setting(node, "max_new", least);
+  if (least <= most) return;
+  diagnostics
+      .error("E0313", place_of(node, "min_new"), "`min_new` of `" + node.name + "` must be at most its `max_new`")
+      .label("more than " + double_text(most))
+      .at(place_of(node, "max_new"), "the most tokens of a response")
+      .help("lower `min_new`, or raise `max_new`");
+}
+
 void check_rollout(const FlowNode& rollout, const FlowNode& update, Diagnostics& diagnostics) {
   if (number_setting(rollout, "temperature", 1) == 0) {
     diagnostics
@@ -67,6 +77,9 @@ std::set<NodeId> learned_from(const Pipeline& pipeline, NodeId update) {
 
 void check_sampling(const CheckInput& input, Diagnostics& diagnostics) {
   const Pipeline& pipeline = input.pipeline;
+  for (const FlowNode& node : pipeline.nodes) {
+    if (is_live(node)) check_lengths(node, diagnostics);
+  }
   std::set<NodeId> told;
   for (std::size_t n = 0; n < pipeline.nodes.size(); ++n) {
     const FlowNode& update = pipeline.nodes[n];

@@ -39,6 +39,13 @@ std::optional<Value> converted(SettingType type, const Value& value, const Setti
     case SettingType::real: return number;
     case SettingType::word: return value.get<Word>() ? std::optional(value) : std::nullopt;
     case SettingType::text: return value.get<std::string>() ? std::optional(value) : std::nullopt;
+    case SettingType::texts: {
+      if (value.get<std::string>()) return Value(List{value});
+      const List* list = value.get<List>();
+      if (list == nullptr) return std::nullopt;
+      bool texts = std::all_of(list->begin(), list->end(), [](const Value& item) { return item.get<std::string>(); });
+      return texts ? std::optional(value) : std::nullopt;
+    }
     case SettingType::duration:
     case SettingType::tokens:
     case SettingType::seqs:
@@ -97,6 +104,11 @@ std::string bounds_text(const SettingSpec& spec) {
   return low + (spec.lo && spec.hi ? " and " : "") + high;
 }
 
+bool is_empty_text(const Value& value) {
+  const auto* text = value.get<std::string>();
+  return text != nullptr && text->empty();
+}
+
 std::string example_of(const SettingSpec& spec) {
   switch (spec.type) {
     case SettingType::duration: return spec.name + " = 30s";
@@ -105,7 +117,8 @@ std::string example_of(const SettingSpec& spec) {
     case SettingType::bytes: return spec.name + " = 2GiB";
     case SettingType::int_range: return spec.name + " = 2..3";
     case SettingType::real_list: return spec.name + " = [0.9, 0.99]";
-    case SettingType::text: return spec.name + " = \"...\"";
+    case SettingType::text:
+    case SettingType::texts: return spec.name + " = \"...\"";
     default: return "";
   }
 }
@@ -119,6 +132,7 @@ std::string describe(const SettingSpec& spec) {
     case SettingType::real: return "a number";
     case SettingType::word: return "one of " + quoted_list(spec.words, "and");
     case SettingType::text: return "a string";
+    case SettingType::texts: return "a string or a list of strings";
     case SettingType::duration: return "a duration with its unit (ms, s, m, h)";
     case SettingType::tokens: return "a number of `tokens`";
     case SettingType::seqs: return "a number of `seqs`";
@@ -147,6 +161,11 @@ std::optional<Value> Evaluator::fit(const SettingSpec& spec, const Value& value,
     diagnostics_.error("E0313", span, "`" + spec.name + "` of " + owner + " holds " + counted(wanted, "number"))
         .label("this list has " + std::to_string(list->size()))
         .help("e.g. `" + example_of(spec) + "`");
+    return std::nullopt;
+  }
+  if (spec.type == SettingType::texts && std::any_of(list->begin(), list->end(), is_empty_text)) {
+    diagnostics_.error("E0313", span, "`" + spec.name + "` of " + owner + " holds no empty text")
+        .help("e.g. `" + example_of(spec) + "`; leave it out for none");
     return std::nullopt;
   }
   const Word* word = typed->get<Word>();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "nodes/format/response_text.h"
 #include "runtime/contract/payload.h"
 
 namespace rlflow {
@@ -53,8 +54,6 @@ struct Examples final : Payload {
   void write(ByteSink& sink) const override;
 };
 
-enum class FinishReason : std::uint8_t { stop = 0, length = 1 };  // stop: an end token was produced
-
 // What every B-typed payload shares: how responses group and how long they are.
 struct BatchDescriptor {
   std::vector<std::int32_t> group;       // [B] index of the prompt; responses of one prompt are adjacent
@@ -62,6 +61,7 @@ struct BatchDescriptor {
   std::vector<std::uint8_t> mask;        // [N] 1 = produced by the policy and trained on
   std::vector<std::uint8_t> finish;      // [B] FinishReason
   double temperature = 1.0;              // of sampling
+  std::vector<std::string> stop;         // texts that could end a response; FinishReason::stop needs some
 
   std::size_t size() const { return group.size(); }       // B
   std::int64_t tokens() const { return offsets.back(); }  // N
@@ -141,8 +141,9 @@ struct Cursor final : Payload {
   void write(ByteSink& sink) const override;
 };
 
-// Name and version of a kind's bytes, which they carry: "rlflow.traj/1".
-std::string batch_format(Kind kind);
+// Name and version of a kind's bytes, which they carry: "rlflow.traj/1". Version 2 of what holds a batch has stop
+// texts; a batch without any is written as version 1, so that its bytes are what they were.
+std::string batch_format(Kind kind, int version = 1);
 
 // The reverse of `write`. Throws std::runtime_error naming what is wrong with the bytes.
 PayloadPtr read_batch(Kind kind, std::span<const std::byte> bytes);

@@ -16,10 +16,15 @@ class BatchFile {
  public:
   BatchFile(Kind kind, std::span<const std::byte> bytes) : file_(bytes, batch_format(kind)) {
     const std::string& format = metadata("format");
-    if (format != batch_format(kind)) {
+    const bool holds_batch = kind != Kind::prompts && kind != Kind::examples;
+    if (holds_batch && format == batch_format(kind, 2)) {
+      version_ = 2;
+    } else if (format != batch_format(kind)) {
       throw FormatError("expected " + batch_format(kind) + ", the bytes are " + json_quoted(format));
     }
   }
+
+  int version() const { return version_; }
 
   template <class T>
   std::vector<T> vector(const std::string& name) {
@@ -56,6 +61,7 @@ class BatchFile {
 
  private:
   SafetensorsFile file_;
+  int version_ = 1;
   std::set<std::string> used_;
   std::set<std::string> used_metadata_;
 };
@@ -144,6 +150,19 @@ T read_number(BatchFile& file, const std::string& key) {
   return number;
 }
 
+std::vector<std::string> read_stop(BatchFile& file) {
+  const nlohmann::json list = parse_json(file.metadata("stop"), "metadata \"stop\"");
+  std::vector<std::string> texts;
+  if (list.is_array()) {
+    for (const nlohmann::json& text : list) {
+      if (text.is_string() && !text.get_ref<const std::string&>().empty()) texts.push_back(text.get<std::string>());
+    }
+  }
+  if (!list.is_array() || texts.empty() || texts.size() != list.size())
+    file.fail("metadata \"stop\" is not a list of texts");
+  return texts;
+}
+
 std::shared_ptr<BatchDescriptor> read_descriptor(BatchFile& file) {
   auto batch = std::make_shared<BatchDescriptor>();
   batch->mask = file.vector<std::uint8_t>("batch.mask");
@@ -159,7 +178,8 @@ std::shared_ptr<BatchDescriptor> read_descriptor(BatchFile& file) {
     }
   }
   batch->finish = file.vector<std::uint8_t>("batch.finish", responses, "responses");
-  check_range(file, "batch.finish", batch->finish, 2);
+  if (file.version() == 2) batch->stop = read_stop(file);
+  check_range(file, "batch.finish", batch->finish, file.version() == 2 ? 3 : 2);
   batch->temperature = read_number<double>(file, "temperature");
   return batch;
 }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "nodes/batches.h"
+#include "nodes/format/json.h"
 #include "nodes/format/number_record.h"
 #include "nodes/format/safetensors.h"
 #include "runtime/contract/attributes.h"
@@ -18,15 +19,15 @@ std::uint64_t bytes_of(const std::vector<T>& values) {
   return values.size() * sizeof(T);
 }
 std::uint64_t bytes_of(const PackedTokens& rows) { return bytes_of(rows.tokens) + bytes_of(rows.offsets); }
-std::uint64_t bytes_of(const BatchDescriptor& batch) {
-  return bytes_of(batch.group) + bytes_of(batch.offsets) + bytes_of(batch.mask) + bytes_of(batch.finish);
-}
 std::uint64_t bytes_of(const std::vector<std::string>& texts) {
   std::uint64_t sum = 0;
   for (const std::string& text : texts) sum += sizeof text + text.size();
   return sum;
 }
-
+std::uint64_t bytes_of(const BatchDescriptor& batch) {
+  return bytes_of(batch.group) + bytes_of(batch.offsets) + bytes_of(batch.mask) + bytes_of(batch.finish) +
+         bytes_of(batch.stop);
+}
 // Texts end to end, with offsets, as tensors.
 struct PackedTexts {
   std::vector<std::uint8_t> bytes;
@@ -54,6 +55,7 @@ void add(std::vector<TensorView>& tensors, Metadata& metadata, const BatchDescri
   tensors.push_back(vector_view("batch.mask", batch.mask));
   tensors.push_back(vector_view("batch.finish", batch.finish));
   metadata["temperature"] = double_text(batch.temperature);
+  if (!batch.stop.empty()) metadata["stop"] = nlohmann::json(batch.stop).dump();
 }
 
 // Prompts stand alone and inside trajectories; the packed texts must outlive the views.
@@ -70,6 +72,9 @@ void add(std::vector<TensorView>& tensors, const Prompts& prompts, const PromptT
 }
 
 Metadata format_of(Kind kind) { return {{"format", batch_format(kind)}}; }
+Metadata format_of(Kind kind, const BatchDescriptor& batch) {
+  return {{"format", batch_format(kind, batch.stop.empty() ? 1 : 2)}};
+}
 
 void write_record(ByteSink& sink, const NumberRecord& record) {
   const std::string text = record.text();
@@ -78,7 +83,9 @@ void write_record(ByteSink& sink, const NumberRecord& record) {
 
 }  // namespace
 
-std::string batch_format(Kind kind) { return "rlflow." + std::string(kind_name(kind)) + "/1"; }
+std::string batch_format(Kind kind, int version) {
+  return "rlflow." + std::string(kind_name(kind)) + "/" + std::to_string(version);
+}
 
 Numbers::Numbers(Kind kind, BatchPtr descriptor, bool one_per_token, std::vector<float> values)
     : batch(std::move(descriptor)), per_token(one_per_token), data(std::move(values)), kind_(kind) {
@@ -120,7 +127,7 @@ void Examples::write(ByteSink& sink) const {
 }
 
 void Pairs::write(ByteSink& sink) const {
-  Metadata metadata = format_of(kind());
+  Metadata metadata = format_of(kind(), *batch);
   std::vector<TensorView> tensors;
   add(tensors, metadata, *batch);
   add(tensors, "prompts", prompts);
@@ -131,7 +138,7 @@ void Pairs::write(ByteSink& sink) const {
 
 void Rollouts::write(ByteSink& sink) const {
   const PromptTexts texts(*prompts);
-  Metadata metadata = format_of(kind());
+  Metadata metadata = format_of(kind(), *batch);
   metadata["version"] = std::to_string(version);
   std::vector<TensorView> tensors;
   add(tensors, metadata, *batch);
@@ -142,7 +149,7 @@ void Rollouts::write(ByteSink& sink) const {
 }
 
 void Numbers::write(ByteSink& sink) const {
-  Metadata metadata = format_of(kind());
+  Metadata metadata = format_of(kind(), *batch);
   metadata["per"] = per_token ? "token" : "response";
   std::vector<TensorView> tensors;
   add(tensors, metadata, *batch);

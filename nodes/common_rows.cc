@@ -23,6 +23,7 @@ Cut cut_to(const BatchDescriptor& batch, const GroupSet& kept) {
   Cut cut;
   auto smaller = std::make_shared<BatchDescriptor>();
   smaller->temperature = batch.temperature;
+  smaller->stop = batch.stop;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (!kept.contains(batch.group[i])) continue;
     cut.rows.push_back(i);

@@ -71,7 +71,7 @@ class EvaluateNode final : public Node {
   }
 
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
-    return judge(generate(generator_, sampling_, inputs, context, prompts_), context);
+    return judge(generate(generator_, sampling_, inputs, context, prompts_, {}), context);
   }
 
  private:
@@ -85,7 +85,8 @@ class EvaluateNode final : public Node {
     std::vector<RewardRequest> requests;
     for (std::size_t i = 0; i < responses.size(); ++i) {
       const Question& asked = question(i);
-      requests.push_back({asked.row.prompt, texts[i], asked.row.answer, responses[i].ended, asked.fields});
+      requests.push_back(
+          {asked.row.prompt, texts[i], asked.row.answer, responses[i].finish != FinishReason::length, asked.fields});
     }
     Judging how;
     how.stop = context.stop;
@@ -105,13 +106,15 @@ class EvaluateNode final : public Node {
     TaskResult result;
     result.warnings = questions_.warnings;
     std::vector<std::string> texts;
-    for (const Response& response : responses) texts.push_back(tokenizer_.decode_response(response.tokens));
+    for (const Response& response : responses) {
+      texts.push_back(response_text(tokenizer_, response.tokens, response.finish, sampling_.stop()));
+    }
     const std::vector<double> values = rewards(responses, texts, context, result);
     double reward = 0, tokens = 0, cut = 0;
     for (std::size_t i = 0; i < responses.size(); ++i) {
       reward += values[i];
       tokens += static_cast<double>(responses[i].tokens.size());
-      cut += responses[i].ended ? 0 : 1;
+      cut += responses[i].finish == FinishReason::length ? 1 : 0;
       if (i % static_cast<std::size_t>(sampling_.samples) == 0 && result.samples.size() < kSamplesShown) {
         result.samples.push_back({question(i).row.prompt, texts[i], values[i]});
       }

@@ -15,14 +15,15 @@ namespace {
 
 // The responses to prompts `first_prompt` … as one packed payload.
 std::shared_ptr<Rollouts> pack(std::span<const Response> responses, std::int64_t samples, std::int64_t first_prompt,
-                               double temperature) {
+                               double temperature, const std::vector<std::string>& stop) {
   auto batch = std::make_shared<BatchDescriptor>();
   auto traj = std::make_shared<Rollouts>();
   batch->temperature = temperature;
+  batch->stop = stop;
   for (std::size_t i = 0; i < responses.size(); ++i) {
     const Response& response = responses[i];
     batch->group.push_back(static_cast<std::int32_t>(first_prompt + static_cast<std::int64_t>(i) / samples));
-    batch->finish.push_back(static_cast<std::uint8_t>(response.ended ? FinishReason::stop : FinishReason::length));
+    batch->finish.push_back(static_cast<std::uint8_t>(response.finish));
     traj->tokens.insert(traj->tokens.end(), response.tokens.begin(), response.tokens.end());
     traj->logprob.insert(traj->logprob.end(), response.logprob.begin(), response.logprob.end());
     batch->offsets.push_back(static_cast<std::int64_t>(traj->tokens.size()));
@@ -80,7 +81,8 @@ class RolloutNode final : public Node {
  private:
   std::shared_ptr<Rollouts> payload(std::span<const Response> responses, std::int64_t first_prompt,
                                     const std::shared_ptr<const Prompts>& prompts, const TaskContext& context) const {
-    std::shared_ptr<Rollouts> traj = pack(responses, sampling_.samples, first_prompt, sampling_.temperature);
+    std::shared_ptr<Rollouts> traj =
+        pack(responses, sampling_.samples, first_prompt, sampling_.sampling.temperature, sampling_.stop());
     traj->prompts = prompts;
     traj->version = context.version;
     return traj;

@@ -45,7 +45,8 @@ std::optional<Sample> sample_at(const Plan& plan, NodeId node, const std::vector
   const auto ids = std::span(traj->tokens).subspan(begin, static_cast<std::size_t>(traj->batch->length(i)));
   Sample sample;
   sample.prompt = traj->prompts->text.at(static_cast<std::size_t>(traj->batch->group[i]));
-  sample.response = read_tokenizer(model_folder(plan, model)).decode_response(ids);
+  sample.response = response_text(read_tokenizer(model_folder(plan, model)), ids,
+                                  static_cast<FinishReason>(traj->batch->finish[i]), traj->batch->stop);
   for (const PayloadPtr& output : outputs) {
     const auto* numbers = dynamic_cast<const Numbers*>(output.get());
     if (numbers != nullptr && !numbers->per_token && i < numbers->data.size()) sample.reward = numbers->data[i];

@@ -142,7 +142,7 @@ class ScoreNode final : public Node {
     }
     for (std::size_t i = 0; i < count; ++i) {
       const auto prompt = static_cast<std::size_t>(traj.batch->group[i]);
-      const bool ended = traj.batch->finish[i] == static_cast<std::uint8_t>(FinishReason::stop);
+      const bool ended = traj.batch->finish[i] != static_cast<std::uint8_t>(FinishReason::length);
       texts.requests.push_back({traj.prompts->text[prompt], texts.responses[i], traj.prompts->answer[prompt], ended,
                                 rows_ ? std::string_view(texts.rows[prompt]) : std::string_view()});
     }
@@ -158,7 +158,7 @@ class ScoreNode final : public Node {
                                  " is not one of the tokenizer's " + std::to_string(tokenizer_.vocabulary_size()));
       }
     }
-    return tokenizer_.decode_response(ids);
+    return rlflow::response_text(tokenizer_, ids, static_cast<FinishReason>(traj.batch->finish[i]), traj.batch->stop);
   }
 
   // Judges the responses that have no reward yet.

@@ -151,7 +151,7 @@ class TakePairsNode final : public Node {
             batch->group.push_back(static_cast<std::int32_t>(pairs->prompts.rows()) - 1);
             batch->offsets.push_back(static_cast<std::int64_t>(pairs->tokens.size()));
             batch->mask.insert(batch->mask.end(), ids.size(), 1);
-            batch->finish.push_back(static_cast<std::uint8_t>(FinishReason::stop));
+            batch->finish.push_back(static_cast<std::uint8_t>(FinishReason::end));
           }
         });
     pairs->batch = std::move(batch);

@@ -21,7 +21,8 @@ std::vector<ParamType> types_for(SettingType type) {
     case SettingType::real_or_call: return {ParamType::integer, ParamType::real};
     case SettingType::word: return {ParamType::word};
     case SettingType::word_or_real: return {ParamType::word, ParamType::integer, ParamType::real};
-    case SettingType::text: return {ParamType::string, ParamType::path};
+    case SettingType::text:
+    case SettingType::texts: return {ParamType::string, ParamType::path};
     case SettingType::duration: return {ParamType::duration};
     case SettingType::tokens: return {ParamType::tokens};
     case SettingType::seqs: return {ParamType::seqs};
@@ -82,6 +83,7 @@ void Completer::value_of(const SettingSpec& spec) {
     case SettingType::integer:
     case SettingType::real:
     case SettingType::text:
+    case SettingType::texts:
     case SettingType::int_range:
     case SettingType::real_list: break;
   }

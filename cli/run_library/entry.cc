@@ -5,11 +5,14 @@
 #include <memory>
 #include <thread>
 
+#include "nodes/generate_text.h"
+#include "nodes/plan_access.h"
 #include "nodes/run_library.h"
 #include "runtime/contract/run_api.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/export_task.h"
 #include "runtime/engine/fork.h"
+#include "runtime/engine/outcomes.h"
 #include "runtime/engine/pause_flag.h"
 
 namespace rlflow {
@@ -53,6 +56,29 @@ class ProcessRunApi final : public RunApi {
 
   Outcome fork(const Plan& parent_plan, const Plan& plan, const ForkRequest& request) override {
     return fork_run(parent_plan, plan, request, library());
+  }
+
+  Outcome generate(const Plan* plan, const GenerateRequest& request, const TextObserver& observer,
+                   GeneratedTexts& texts) override {
+    pause_.clear();
+    bool stopped = false;
+    const auto answer = [&](const ModelInstance& model, const std::filesystem::path& folder) {
+      stopped = !generate_text(
+          model, folder, request, observer, [this] { return pause_.requested(); }, texts);
+    };
+    const std::filesystem::path& folder = request.source.folder;
+    NodeLibrary& nodes = library();
+    Outcome outcome = !folder.empty() ? caught([&] {
+      answer(*load_language_model(folder, request.threads), folder);
+      return Outcome();
+    })
+                                      : use_model(*plan, request.source, nodes,
+                                                  [&](ModelId id, Version version, const ModelInstance& model) {
+                                                    texts.version = version;
+                                                    answer(model, model_folder(*plan, id));
+                                                  });
+    if (stopped) outcome = {ExitCode::interrupted, {}, "stopped", {}, {}};
+    return outcome;
   }
 
   void request_pause() override { pause_.request(); }

@@ -132,13 +132,6 @@ void copy_padded(const float* rows, std::int64_t row_stride, std::int64_t length
   }
 }
 
-void limit_to_window(const ModelConfig& config, std::int64_t layer, cpu::Attention& attention) {
-  if (!config.slides(layer)) return;
-  const std::int64_t first = std::max<std::int64_t>(0, attention.shared.length + attention.own_visible - config.window);
-  attention.shared.first = std::min(first, attention.shared.length);
-  attention.own.first = first - attention.shared.first;
-}
-
 float attention_scale(const ModelConfig& config) { return 1.0f / std::sqrt(static_cast<float>(config.query_scalar)); }
 
 void attention(const ModelConfig& config, std::int64_t layer, const PackedRows& rows, const float* projections,

@@ -1,6 +1,7 @@
 // Attention over packed rows, and the layout of keys and values that it shares with the KV cache.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -35,7 +36,13 @@ struct AttentionScratch {
 
 // Hides from the newest of attention.own_visible keys what lies before the window of a sliding layer. Both spans of one
 // sequence adjoin, so the window is counted over own and shared together.
-void limit_to_window(const ModelConfig& config, std::int64_t layer, cpu::Attention& attention);
+template <class Attention>
+void limit_to_window(const ModelConfig& config, std::int64_t layer, Attention& attention) {
+  if (!config.slides(layer)) return;
+  const std::int64_t first = std::max<std::int64_t>(0, attention.shared.length + attention.own_visible - config.window);
+  attention.shared.first = std::min(first, attention.shared.length);
+  attention.own.first = first - attention.shared.first;
+}
 
 // What scores are multiplied by: 1/√query_scalar.
 float attention_scale(const ModelConfig& config);

@@ -1,54 +1,39 @@
-// The decoding of one lane: some prompts and all of their samples, on one thread.
+// The arithmetic of one lane: tokens of several sequences through the transformer, keys and values into their blocks.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
 #include "nodes/model/transformer.h"
-#include "nodes/rollout/generate.h"
-#include "nodes/rollout/kv_cache.h"
+#include "nodes/rollout/kv_blocks.h"
 
 namespace rlflow {
 
-struct LaneInput {
-  const TransformerView& model;
-  std::span<const std::span<const std::int32_t>> prompts;
-  std::int64_t first_prompt;  // index of prompts[0] in the whole batch: its admission slot
-  const GenerationSettings& settings;
+// One token to read. It sees all of `prefix`, where there is one, and what stands in `own` up to itself.
+struct StepRow {
+  std::int32_t token;
+  std::int32_t position;     // in the whole sequence
+  const KvSequence* prefix;  // the prompt of a response, read; null for a prompt
+  const KvSequence* own;     // has a block for it
+  std::int64_t at;           // in `own`
 };
 
+// Buffers grow and are used again. One thread at a time.
 class DecodeLane {
  public:
-  // Fills `responses` (samples of prompt 0, then of prompt 1, …); `finished` hears after each step which of them ended
-  // in it. Returns false when stopped.
-  using Finished = std::function<void(std::span<const std::int64_t> slots)>;
-  bool run(const LaneInput& input, std::span<Response> responses, const Finished& finished);
+  // Reads the rows: those of one sequence in ascending order. The bits of a row depend on its sequence alone.
+  void decode(const TransformerView& model, const KvLayout& layout, std::span<const StepRow> rows);
+  // logits f32[rows, vocabulary] after some rows of the latest decode, until the next call.
+  float* logits_after(const TransformerView& model, std::span<const std::int64_t> rows);
 
  private:
-  // A response still being generated.
-  struct Live {
-    std::int64_t slot;    // index into `responses`
-    std::int64_t prompt;  // index into input.prompts
-    std::uint64_t key;
-    std::int32_t token;  // the newest
-  };
+  void embed(const TransformerView& model, std::span<const StepRow> rows);
+  void attend(const TransformerView& model, const KvLayout& layout, std::span<const StepRow> rows, std::int64_t layer);
 
-  void prefill(const LaneInput& input);
-  void embed(const LaneInput& input, std::int64_t length);
-  void decode(const LaneInput& input, std::int64_t length);
-  void attend(const LaneInput& input, std::int64_t layer, std::int64_t length);
-  // Draws the next token of live response `i` from `z`; false when it is finished.
-  bool extend(const LaneInput& input, std::size_t i, const float* z, std::span<Response> responses);
-
-  KvCache cache_;
-  Activations prefill_;
-  PackedRows rows_;
-  std::vector<Live> live_;
-  std::vector<std::int64_t> ended_;
   std::vector<std::int32_t> positions_, tokens_;
-  std::vector<float> hidden_, normed_, scales_, projections_, attended_, branch_, gate_up_, wide_, logits_, scores_;
+  std::vector<float> hidden_, normed_, projections_, attended_, branch_, gate_up_, wide_, scores_;
+  std::vector<float> last_, last_normed_, logits_;
 };
 
 }  // namespace rlflow

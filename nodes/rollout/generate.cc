@@ -1,23 +1,24 @@
-// How responses are sampled: prompts are shared out to lanes, which generate independently of each other.
+// How responses are sampled: prompts are handed to lanes in order, which generate independently of each other.
 #include "nodes/rollout/generate.h"
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
+#include <map>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 
 #include "nodes/model/lanes.h"
-#include "nodes/rollout/decode_lane.h"
+#include "nodes/rollout/lane_schedule.h"
 #include "runtime/contract/check.h"
 
 namespace rlflow {
 namespace {
 
-// Responses that one lane decodes together: enough rows for an efficient product, few enough for several threads.
-constexpr std::int64_t kLaneResponses = 64;
+using Prompts = std::span<const std::span<const std::int32_t>>;
 
-void check_positions(const ModelConfig& config, std::span<const std::span<const std::int32_t>> prompts,
-                     std::int64_t max_new) {
+void check_positions(const ModelConfig& config, Prompts prompts, std::int64_t max_new) {
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     RLFLOW_CHECK(!prompts[i].empty(), "an empty prompt");
     const auto length = static_cast<std::int64_t>(prompts[i].size());
@@ -30,49 +31,129 @@ void check_positions(const ModelConfig& config, std::span<const std::span<const 
   }
 }
 
+// Blocks of the longest sequence there can be. The last token of a response is never read.
+std::int64_t longest_sequence(Prompts prompts, std::int64_t max_new) {
+  std::int64_t longest = 0;
+  for (const auto& prompt : prompts) longest = std::max(longest, blocks_for(static_cast<std::int64_t>(prompt.size())));
+  return longest + blocks_for(max_new - 1);
+}
+
+void check_budget(std::int64_t budget, std::int64_t longest) {
+  if (budget / kBlockTokens >= longest) return;
+  throw std::runtime_error("a budget of " + std::to_string(budget) +
+                           " tokens does not hold the longest prompt with max_new tokens, which takes " +
+                           std::to_string(longest * kBlockTokens) + "; raise `budget` or lower max_new");
+}
+
+// Equal prompts are read once: their responses are the work of the first of them. Work of more than `most` responses
+// is divided.
+std::vector<PromptWork> divide(Prompts prompts, std::int64_t samples, std::int64_t most) {
+  std::map<std::vector<std::int32_t>, std::size_t> first;  // ordered, though no result depends on it
+  std::vector<PromptWork> whole, parts;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const auto [at, is_new] = first.emplace(std::vector(prompts[i].begin(), prompts[i].end()), whole.size());
+    if (is_new) whole.push_back({prompts[i], {}});
+    for (std::int64_t s = 0; s < samples; ++s) {
+      whole[at->second].responses.push_back(static_cast<std::int64_t>(i) * samples + s);
+    }
+  }
+  for (const PromptWork& work : whole) {
+    for (std::size_t begin = 0; begin < work.responses.size(); begin += static_cast<std::size_t>(most)) {
+      const std::size_t end = std::min(work.responses.size(), begin + static_cast<std::size_t>(most));
+      parts.push_back({work.tokens,
+                       {work.responses.begin() + static_cast<std::ptrdiff_t>(begin),
+                        work.responses.begin() + static_cast<std::ptrdiff_t>(end)}});
+    }
+  }
+  return parts;
+}
+
+// What is told of a run while it goes on, one call at a time.
+class Teller {
+ public:
+  Teller(const GenerationSettings& settings, std::span<const Response> responses)
+      : settings_(settings),
+        responses_(responses),
+        unfinished_(responses.size() / static_cast<std::size_t>(settings.samples), settings.samples) {}
+
+  void extended(std::int64_t response, bool finished) {
+    const std::lock_guard lock(mutex_);
+    settings_.extended(response, responses_[static_cast<std::size_t>(response)], finished);
+  }
+
+  void finished(std::span<const std::int64_t> responses) {
+    const std::lock_guard lock(mutex_);
+    finished_ += static_cast<std::int64_t>(responses.size());
+    if (settings_.progress) settings_.progress(finished_);
+    const auto samples = static_cast<std::size_t>(settings_.samples);
+    for (std::int64_t response : responses) {
+      const std::size_t prompt = static_cast<std::size_t>(response) / samples;
+      if (--unfinished_[prompt] > 0 || !settings_.prompt_finished) continue;
+      settings_.prompt_finished(static_cast<std::int64_t>(prompt), responses_.subspan(prompt * samples, samples));
+    }
+  }
+
+ private:
+  const GenerationSettings& settings_;
+  std::span<const Response> responses_;
+  std::mutex mutex_;  // guards what follows, and the calls
+  std::int64_t finished_ = 0;
+  std::vector<std::int64_t> unfinished_;  // of each prompt
+};
+
 }  // namespace
 
-struct Generator::Lane : DecodeLane {};
+struct Generator::Lane : LaneSchedule {};
 
 Generator::Generator() = default;
 Generator::~Generator() = default;
 
 bool Generator::run(const TransformerView& model, std::span<const std::span<const std::int32_t>> prompts,
                     const GenerationSettings& settings, std::vector<Response>& responses) {
-  check_positions(model.config, prompts, settings.max_new);
-  const auto count = static_cast<std::int64_t>(prompts.size());
-  const std::int64_t share = std::max<std::int64_t>(1, kLaneResponses / settings.samples);  // prompts of a lane
-  const std::int64_t lanes = (count + share - 1) / share;
+  check_positions(model.config, prompts, settings.sampling.max_new);
+  const std::int64_t longest = longest_sequence(prompts, settings.sampling.max_new);
+  std::int64_t blocks = std::numeric_limits<std::int64_t>::max();
+  if (settings.budget) {
+    check_budget(*settings.budget, longest);
+    blocks = *settings.budget / kBlockTokens;
+  }
+  const std::int64_t total = static_cast<std::int64_t>(prompts.size()) * settings.samples;
+  responses.assign(static_cast<std::size_t>(total), {});
+  report_ = {};
+  if (total == 0) return true;
+  // Each lane can hold the longest sequence.
+  const std::int64_t lanes = std::min(
+      {std::int64_t{settings.threads}, total, std::max<std::int64_t>(1, blocks / std::max<std::int64_t>(1, longest))});
+  const std::int64_t share = (total + lanes - 1) / lanes;
+  const std::vector<PromptWork> work = divide(prompts, settings.samples, lanes > 1 ? share : total);
   while (static_cast<std::int64_t>(lanes_.size()) < lanes) lanes_.push_back(std::make_unique<Lane>());
-  responses.assign(static_cast<std::size_t>(count * settings.samples), {});
 
-  std::mutex mutex;  // guards what is counted, and the calls of progress and prompt_finished
-  std::int64_t finished = 0;
-  std::vector<std::int64_t> unfinished(prompts.size(), settings.samples);
-  const auto count_finished = [&](std::int64_t first_prompt, std::span<const std::int64_t> slots) {
-    const std::lock_guard lock(mutex);
-    finished += static_cast<std::int64_t>(slots.size());
-    if (settings.progress) settings.progress(finished);
-    for (std::int64_t slot : slots) {
-      const std::int64_t prompt = first_prompt + slot / settings.samples;
-      if (--unfinished[static_cast<std::size_t>(prompt)] > 0 || !settings.prompt_finished) continue;
-      const auto samples = static_cast<std::size_t>(settings.samples);
-      settings.prompt_finished(prompt,
-                               std::span(responses).subspan(static_cast<std::size_t>(prompt) * samples, samples));
-    }
-  };
+  Teller teller(settings, responses);
+  std::atomic<std::size_t> next = 0;
   std::atomic<bool> stopped = false;
+  LaneInput input{model,
+                  settings,
+                  std::clamp<std::int64_t>(share, 1, settings.slots),
+                  blocks / lanes,
+                  responses,
+                  [&]() -> const PromptWork* {
+                    const std::size_t i = next++;
+                    return i < work.size() ? &work[i] : nullptr;
+                  },
+                  {},
+                  [&](std::span<const std::int64_t> ended) { teller.finished(ended); }};
+  if (settings.extended) input.extended = [&](std::int64_t response, bool last) { teller.extended(response, last); };
   run_lanes(lanes, settings.threads, [&](std::int64_t i) {
-    const auto first = static_cast<std::size_t>(i * share);
-    const std::size_t size = std::min(static_cast<std::size_t>(share), prompts.size() - first);
-    const LaneInput input{model, prompts.subspan(first, size), static_cast<std::int64_t>(first), settings};
-    const auto samples = static_cast<std::size_t>(settings.samples);
-    const std::span<Response> out(responses.data() + first * samples, size * samples);
-    const DecodeLane::Finished told = [&](std::span<const std::int64_t> slots) {
-      count_finished(input.first_prompt, slots);
-    };
-    if (stopped || !lanes_[static_cast<std::size_t>(i)]->run(input, out, told)) stopped = true;
+    if (!lanes_[static_cast<std::size_t>(i)]->run(input)) stopped = true;
   });
+  report_.lanes = lanes;
+  report_.block_bytes = KvLayout(model.config).block_floats * static_cast<std::int64_t>(sizeof(float));
+  for (std::int64_t i = 0; i < lanes; ++i) {
+    const Lane& lane = *lanes_[static_cast<std::size_t>(i)];
+    report_.peak_blocks += lane.peak_blocks();
+    report_.rows += lane.rows();
+    report_.preemptions += lane.preemptions();
+  }
   return !stopped;
 }
 

@@ -15,6 +15,7 @@ NodeSignature evaluate(std::string key, ArgumentSpec judge, std::string doc) {
       with_default(real("temperature", at_least(0), "divides the logits; 0 takes the most likely token"), 1.0),
       integer("max_new", at_least(1), "most tokens of a response, the end token included"),
   };
+  for (SettingSpec& spec : choice_settings()) signature.settings.push_back(std::move(spec));
   signature.only_in_every = true;
   signature.needs_tokenizer = true;
   return signature;

@@ -18,6 +18,8 @@ std::vector<NodeSignature> schedule_nodes();    // evaluate, checkpoint
 std::vector<SourceSignature> data_sources();
 std::vector<SourceSignature> reward_sources();
 
+// What rollout and evaluate choose tokens by, all optional: min_new, top_p, top_k, min_p, stop, budget, in this order.
+std::vector<SettingSpec> choice_settings();
 std::vector<SettingSpec> common_settings();
 std::vector<SettingSpec> model_settings();
 std::vector<SettingSpec> group_settings();

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -122,6 +124,41 @@ struct ForkRequest {
   std::string command;  // as the user typed it, for the record
 };
 
+// Whose weights: those of a Hugging Face folder, or a model of a run at a version.
+struct ModelSource {
+  std::filesystem::path folder;  // empty: of a run
+  std::filesystem::path run_dir;
+  std::string model;
+  std::optional<Version> version;  // the head if not set
+};
+struct GenerateRequest {
+  ModelSource source;
+  std::string prompt;
+  std::int64_t samples = 1;
+  std::optional<std::int64_t> max_new;  // 256, or what the model's positions leave, if not set
+  std::int64_t min_new = 0;
+  double temperature = 1;
+  std::int64_t top_k = 0;
+  double top_p = 1;
+  double min_p = 0;
+  std::vector<std::string> stop;
+  std::uint64_t seed = 1;
+  std::int32_t threads = 1;
+};
+struct GeneratedResponse {
+  std::vector<std::int32_t> ids;
+  std::vector<float> logprobs;  // one a token
+  std::string text;             // without end token and stop text
+  std::string finish_reason;    // end, stop, length; empty where it was interrupted
+};
+struct GeneratedTexts {
+  std::vector<std::int32_t> prompt_ids;
+  std::vector<GeneratedResponse> responses;
+  Version version = 0;  // of a run's model
+};
+// More text of a response; a character is never divided, and what may become a stop text is held back.
+using TextObserver = std::function<void(std::int64_t response, std::string_view text)>;
+
 // Implemented in librlflow_run.so. `plan` for an existing run is the one compiled from the run's own copy
 // of its program. Every call may throw nothing: failures are Outcomes.
 class RunApi {
@@ -135,11 +172,15 @@ class RunApi {
   virtual Outcome export_model(const Plan& plan, const ExportRequest& request) = 0;
   // Writes a folder in which that task can be replayed, here or elsewhere.
   virtual Outcome export_task(const Plan& plan, const TaskExportRequest& request) = 0;
+  // Answers a prompt; `plan` is that of the run, null for a folder. `observer` is called as text is made, one call at a
+  // time; may be empty. When a pause is asked for, what there is stands in `texts`, and the Outcome is `interrupted`.
+  virtual Outcome generate(const Plan* plan, const GenerateRequest& request, const TextObserver& observer,
+                           GeneratedTexts& texts) = 0;
   // Asks a run in progress to pause (commit, checkpoint, leave). Safe from any thread; from a signal handler too.
   virtual void request_pause() = 0;
 };
 
-inline constexpr int kRunApiVersion = 2;
+inline constexpr int kRunApiVersion = 3;
 inline constexpr const char* kRunApiSymbol = "rlflow_open_run_api";
 // extern "C" RunApi* rlflow_open_run_api(int version): one object a process; null on another version.
 using OpenRunApi = RunApi* (*)(int version);

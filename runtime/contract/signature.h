@@ -23,6 +23,7 @@ enum class SettingType {
   real,
   word,       // one of `words`
   text,       // string
+  texts,      // a string or a list of them; always a list to who reads it
   duration,   // needs a unit: ms s m h
   tokens,     // needs `tokens`
   seqs,       // needs `seqs`

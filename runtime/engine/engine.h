@@ -43,4 +43,9 @@ Outcome replay_task(const Plan& plan, const ReplayRequest& request, NodeLibrary&
 Outcome export_model(const Plan& plan, const ExportRequest& request, NodeLibrary& library,
                      const EngineOptions& options = {});
 
+// Brings a model to a version and calls `use` with it; writes nothing. What `use` throws becomes the Outcome.
+Outcome use_model(const Plan& plan, const ModelSource& source, NodeLibrary& library,
+                  const std::function<void(ModelId, Version, const ModelInstance&)>& use,
+                  const EngineOptions& options = {});
+
 }  // namespace rlflow

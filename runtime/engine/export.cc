@@ -1,4 +1,4 @@
-// Export of a model at one of its versions.
+// A model of a run at one of its versions: to be used, or exported.
 #include <system_error>
 
 #include "runtime/engine/engine.h"
@@ -33,26 +33,24 @@ void write_folder(const ModelInstance& model, const std::filesystem::path& folde
   std::filesystem::rename(staged, place);
 }
 
-Outcome export_at(const Plan& plan, const ExportRequest& request, RecordedSession& session, NodeLibrary& library,
-                  const EngineOptions& options) {
-  auto model = find_model(plan, request.model);
-  auto head = head_of(session.database, request.model);
-  if (!model || !head) return unanswerable("the run has no model `" + request.model + "`", "`rlflow show` lists them");
-  Version version = request.version.value_or(*head);
+using UseModel = std::function<void(ModelId, Version, const ModelInstance&)>;
+
+Outcome use_at(const Plan& plan, const ModelSource& source, RecordedSession& session, NodeLibrary& library,
+               const UseModel& use, const EngineOptions& options) {
+  auto model = find_model(plan, source.model);
+  auto head = head_of(session.database, source.model);
+  if (!model || !head) return unanswerable("the run has no model `" + source.model + "`", "`rlflow show` lists them");
+  Version version = source.version.value_or(*head);
   if (version < 0 || version > *head) {
-    return unanswerable("`" + request.model + "` has no version " + std::to_string(version),
+    return unanswerable("`" + source.model + "` has no version " + std::to_string(version),
                         "its versions are 0 to " + std::to_string(*head));
   }
   require_unchanged_files(session.parts);
   std::unique_ptr<Executor> executor = make_executor(plan, library, options);
   std::vector<std::string> redone;
   auto instance = recorded_model(session, *executor, *model, version, redone);
-  write_folder(*instance, request.folder);
-  return {ExitCode::yes,
-          {},
-          "`" + request.model + "` v" + std::to_string(version) + " is in `" + request.folder.string() + "`",
-          {},
-          {}};
+  use(*model, version, *instance);
+  return {};
 }
 
 }  // namespace
@@ -64,10 +62,25 @@ Outcome export_model(const Plan& plan, const ExportRequest& request, NodeLibrary
     return unanswerable("`" + request.folder.string() + "` is not an empty folder",
                         "name a folder that does not exist");
   }
+  Version exported = 0;
+  const auto write = [&](ModelId, Version version, const ModelInstance& model) {
+    write_folder(model, request.folder);
+    exported = version;
+  };
+  Outcome outcome = use_model(plan, {{}, request.run_dir, request.model, request.version}, library, write, options);
+  if (outcome.code == ExitCode::yes) {
+    outcome.message =
+        "`" + request.model + "` v" + std::to_string(exported) + " is in `" + request.folder.string() + "`";
+  }
+  return outcome;
+}
+
+Outcome use_model(const Plan& plan, const ModelSource& source, NodeLibrary& library, const UseModel& use,
+                  const EngineOptions& options) {
   PosixFiles disk;
   return caught([&] {
-    RecordedSession session(plan, request.run_dir, library, options.files ? *options.files : disk);
-    return export_at(plan, request, session, library, options);
+    RecordedSession session(plan, source.run_dir, library, options.files ? *options.files : disk);
+    return use_at(plan, source, session, library, use, options);
   });
 }
 

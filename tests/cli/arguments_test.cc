@@ -8,8 +8,8 @@
 namespace rlflow::testing {
 namespace {
 
-const std::vector<std::string> kVerbs = {"check", "fmt",    "plan",   "params", "graph", "explain",
-                                         "run",   "resume", "replay", "export", "runs",  "show"};
+const std::vector<std::string> kVerbs = {"check",  "fmt",    "plan",   "params", "graph", "explain",  "run",
+                                         "resume", "replay", "export", "runs",   "show",  "generate", "model"};
 
 class Arguments : public ::testing::Test {
  protected:

@@ -142,6 +142,28 @@ TEST(Batches, ATrajectoryIsSelfContained) {
   EXPECT_EQ(read->version, 12);
 }
 
+// Version 2 is what version 1 cannot say; what it can say keeps its bytes.
+TEST(Batches, StopTextsMakeVersion2AndNothingElseDoes) {
+  BatchDescriptor stopped = three_responses();
+  stopped.stop = {"\n\n", "ä\""};
+  stopped.finish = {2, 1, 0};
+  Rollouts traj = rollouts();
+  EXPECT_THAT(text_of(traj), HasSubstr("rlflow.traj/1"));
+  traj.batch = std::make_shared<BatchDescriptor>(stopped);
+  EXPECT_THAT(text_of(traj), HasSubstr("rlflow.traj/2"));
+  expect_round_trip(traj);
+  expect_round_trip(Numbers(Kind::reward, traj.batch, false, {1, 2, 3}));
+  auto read = std::dynamic_pointer_cast<const Rollouts>(read_batch(Kind::traj, bytes_of(traj)));
+  EXPECT_EQ(read->batch->stop, stopped.stop);
+  EXPECT_EQ(read->batch->finish, stopped.finish);
+  stopped.stop.clear();
+  traj.batch = std::make_shared<BatchDescriptor>(stopped);
+  EXPECT_THAT(refusal(Kind::traj, bytes_of(traj)), HasSubstr("\"batch.finish\" holds 2 at element 0, outside 0..1"));
+  stopped.stop = {""};
+  traj.batch = std::make_shared<BatchDescriptor>(stopped);
+  EXPECT_THAT(refusal(Kind::traj, bytes_of(traj)), HasSubstr("\"stop\" is not a list of texts"));
+}
+
 TEST(Batches, NumbersCarryTheirBatch) {
   auto batch = std::make_shared<BatchDescriptor>(three_responses());
   const Numbers written(Kind::adv, batch, true, {1, 2, 3});

@@ -105,9 +105,9 @@ TEST(Signatures, WhatCannotBeExecutedIsKnown) {
   const SettingSpec& estimator = setting_named(signature(tables, "advantage/responses").settings, "estimator");
   EXPECT_TRUE(can_execute(estimator, Value(Word{"rloo"})));
   EXPECT_FALSE(can_execute(estimator, Value(Word{"opo"})));
-  const SettingSpec& top_p = setting_named(signature(tables, "rollout").settings, "top_p");
-  EXPECT_TRUE(can_execute(top_p, Value(1.0)));
-  EXPECT_FALSE(can_execute(top_p, Value(0.9)));
+  const SettingSpec& shards = setting_named(signature(tables, "rollout").settings, "shards");
+  EXPECT_TRUE(can_execute(shards, Value(std::int64_t{1})));
+  EXPECT_FALSE(can_execute(shards, Value(std::int64_t{2})));
   const SettingSpec& off_policy = setting_named(signature(tables, "update/policy").settings, "off_policy");
   EXPECT_TRUE(can_execute(off_policy, Value()));
   CallValue truncate;

@@ -132,8 +132,8 @@ TEST_P(FamilyParity, GreedyGeneration) {
   const std::vector<std::int32_t> answers = values<std::int32_t>("answers");
   const std::vector<float> margins = values<float>("margins");
   GenerationSettings settings;
-  settings.max_new = 64;
-  settings.temperature = 0;
+  settings.sampling.max_new = 64;
+  settings.sampling.temperature = 0;
   std::size_t compared = 0;
   for (std::size_t batch : {std::size_t{16}, std::size_t{1}}) {
     for (std::size_t first = 0; first < asked.size(); first += batch) {
@@ -160,7 +160,7 @@ TEST_P(FamilyParity, SampledLogprobsAreThoseOfThePackedPass) {
   const auto asked = prompts();
   const std::vector<std::span<const std::int32_t>> views(asked.begin(), asked.end());
   GenerationSettings settings;
-  settings.max_new = 40;
+  settings.sampling.max_new = 40;
   settings.samples = 2;
   std::vector<Response> responses;
   Generator generator;

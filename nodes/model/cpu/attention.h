@@ -7,15 +7,37 @@
 namespace rlflow::cpu::RLFLOW_ISA {
 namespace {
 
+// Where 16 keys from the j-th on (j a multiple of 16) begin and how far apart their dimensions lie, and the same of
+// the values: how a span lies in memory changes no bit of what is computed from it.
+struct Columns {
+  const float* at;
+  std::int64_t stride;
+};
+inline Columns keys_from(const KeySpan& span, std::int64_t, std::int64_t j) { return {span.keys + j, span.key_stride}; }
+inline Columns values_from(const KeySpan& span, std::int64_t, std::int64_t j) {
+  return {span.values + j * span.value_stride, span.value_stride};
+}
+inline Columns keys_from(const PagedSpan& span, std::int64_t, std::int64_t j) {
+  return {span.blocks[j / kLanes] + span.offset, kLanes};
+}
+inline Columns values_from(const PagedSpan& span, std::int64_t head_dim, std::int64_t j) {
+  return {span.blocks[j / kLanes] + span.offset + kLanes * head_dim, padded(head_dim)};
+}
+
 // Where the block of 16 keys begins that holds the first one seen.
-inline std::int64_t first_block(const KeySpan& span) { return span.first / kLanes * kLanes; }
+template <class Span>
+inline std::int64_t first_block(const Span& span) {
+  return span.first / kLanes * kLanes;
+}
 
 // scores[j] = scale·Σ_d q[d]·keys[d][j] for first ≤ j < visible, −∞ in the rest of their blocks of 16.
-inline void score(const KeySpan& span, std::int64_t visible, const float* q, std::int64_t head_dim, float scale,
+template <class Span>
+inline void score(const Span& span, std::int64_t visible, const float* q, std::int64_t head_dim, float scale,
                   float* scores) {
   for (std::int64_t j = first_block(span); j < visible; j += kLanes) {
+    const Columns keys = keys_from(span, head_dim, j);
     Vec total{};
-    for (std::int64_t d = 0; d < head_dim; ++d) total += q[d] * load(span.keys + d * span.key_stride + j);
+    for (std::int64_t d = 0; d < head_dim; ++d) total += q[d] * load(keys.at + d * keys.stride);
     total *= scale;
     if (visible - j < kLanes || j < span.first) {
       Int lane;
@@ -28,13 +50,29 @@ inline void score(const KeySpan& span, std::int64_t visible, const float* q, std
   }
 }
 
-inline Vec largest(const KeySpan& span, const float* scores, std::int64_t visible, Vec best) {
+// mixed + Σ_j scores[j]·values[j] of the 16 dimensions from d on, j ascending.
+template <class Span>
+inline Vec mix(const Span& span, std::int64_t visible, std::int64_t head_dim, std::int64_t d, const float* scores,
+               Vec mixed) {
+  for (std::int64_t block = first_block(span); block < visible; block += kLanes) {
+    const Columns values = values_from(span, head_dim, block);
+    const std::int64_t end = visible - block < kLanes ? visible - block : kLanes;
+    for (std::int64_t j = span.first > block ? span.first - block : 0; j < end; ++j) {
+      mixed += scores[block + j] * load(values.at + j * values.stride + d);
+    }
+  }
+  return mixed;
+}
+
+template <class Span>
+inline Vec largest(const Span& span, const float* scores, std::int64_t visible, Vec best) {
   for (std::int64_t j = first_block(span); j < visible; j += kLanes) best = larger(best, load(scores + j));
   return best;
 }
 
 // scores ← e^(scores − shift); returns total plus their sum, lane by lane.
-inline Vec exponentiate(const KeySpan& span, float* scores, std::int64_t visible, float shift, Vec total) {
+template <class Span>
+inline Vec exponentiate(const Span& span, float* scores, std::int64_t visible, float shift, Vec total) {
   for (std::int64_t j = first_block(span); j < visible; j += kLanes) {
     const Vec e = exp(load(scores + j) - shift);
     store(scores + j, e);
@@ -43,7 +81,8 @@ inline Vec exponentiate(const KeySpan& span, float* scores, std::int64_t visible
   return total;
 }
 
-float attend(const Attention& a, const float* q, float* out) {
+template <class Spans>
+inline float attend_spans(const Spans& a, const float* q, float* out) {
   float* own_scores = a.scores + padded(a.shared.length);
   score(a.shared, a.shared.length, q, a.head_dim, a.scale, a.scores);
   score(a.own, a.own_visible, q, a.head_dim, a.scale, own_scores);
@@ -52,17 +91,15 @@ float attend(const Attention& a, const float* q, float* out) {
   Vec total = exponentiate(a.shared, a.scores, a.shared.length, top, Vec{});
   const float mass = sum(exponentiate(a.own, own_scores, a.own_visible, top, total));
   for (std::int64_t d = 0; d < a.head_dim; d += kLanes) {
-    Vec mixed{};
-    for (std::int64_t j = a.shared.first; j < a.shared.length; ++j) {
-      mixed += a.scores[j] * load(a.shared.values + j * a.shared.value_stride + d);
-    }
-    for (std::int64_t j = a.own.first; j < a.own_visible; ++j) {
-      mixed += own_scores[j] * load(a.own.values + j * a.own.value_stride + d);
-    }
-    store_part(out + d, mixed / mass, a.head_dim - d);
+    const Vec mixed = mix(a.shared, a.shared.length, a.head_dim, d, a.scores, Vec{});
+    store_part(out + d, mix(a.own, a.own_visible, a.head_dim, d, own_scores, mixed) / mass, a.head_dim - d);
   }
   return top + log(splat(mass))[0];
 }
+
+float attend(const Attention& a, const float* q, float* out) { return attend_spans(a, q, out); }
+
+float attend_paged(const PagedAttention& a, const float* q, float* out) { return attend_spans(a, q, out); }
 
 // scores ← p = e^(scores − lse); dscores ← p·(dout·V − along)·scale.
 inline void score_gradient(const KeySpan& span, const SpanGradient& gradient, std::int64_t visible, const float* dout,

@@ -46,6 +46,22 @@ struct Attention {
   float* scores;  // scratch of padded(shared.length) + padded(own.length) floats
 };
 
+// The same in blocks of 16 tokens that lie anywhere: block b holds keys f32[head_dim, 16] (transposed) at
+// blocks[b] + offset and behind them values f32[16, padded(head_dim)].
+struct PagedSpan {
+  const float* const* blocks;
+  std::int64_t offset;
+  std::int64_t length;
+  std::int64_t first = 0;
+};
+struct PagedAttention {
+  PagedSpan shared, own;
+  std::int64_t own_visible;
+  std::int64_t head_dim;
+  float scale;
+  float* scores;  // scratch of padded(shared.length) + padded(own_visible) floats
+};
+
 // What the gradient needs beside the forward pass, for the shared and the own span. A span's gradients are
 // f32[length, value_stride], keys not transposed.
 struct SpanGradient {
@@ -63,6 +79,13 @@ struct AttentionGradient {
 struct TokenTarget {
   float logprob;
   float entropy;
+};
+
+// Which tokens sampling chooses from. All that is kept is what has at least some logit: ties at a border stay.
+struct Truncation {
+  std::int64_t top_k = 0;  // the k most likely; 0: all
+  double top_p = 1;        // of these the smallest set with this share of their probability; 1: all
+  double min_p = 0;        // of these those with at least this share of the most likely one's probability; 0: all
 };
 
 struct AdamStep {
@@ -96,6 +119,7 @@ struct Kernels {
 
   // out f32[head_dim] = softmax(scale·q·K)·V; returns the log-sum-exp of the scaled scores.
   float (*attend)(const Attention&, const float* q, float* out);
+  float (*attend_paged)(const PagedAttention&, const float* q, float* out);  // the same bits
   // Adds to dq f32[head_dim] and to the gradients of keys and values.
   void (*attend_backward)(const Attention&, const AttentionGradient&, const float* q, const float* out, float lse,
                           const float* dout, float* dq);
@@ -104,10 +128,13 @@ struct Kernels {
   // Overwrites z with d/dz of dlogprob·logprob + dentropy·entropy.
   void (*token_logprob_backward)(float* z, std::int64_t vocabulary, float inverse_temperature, std::int32_t token,
                                  float dlogprob, float dentropy);
-  // argmax of z·inverse_temperature + Gumbel noise, the lower id on ties; the noise of entry v is −ln(−ln u) with u
-  // from word v%4 of philox4x32({v/4, position, 0, 0}, key).
-  std::int32_t (*sample_token)(const float* z, std::int64_t vocabulary, float inverse_temperature, std::uint64_t key,
-                               std::uint32_t position);
+  // argmax of z·inverse_temperature + Gumbel noise over the tokens with z ≥ floor, the lower id on ties; the noise of
+  // entry v is −ln(−ln u) with u from word v%4 of philox4x32({v/4, position, 0, 0}, key).
+  std::int32_t (*sample_token)(const float* z, std::int64_t vocabulary, float inverse_temperature, float floor,
+                               std::uint64_t key, std::uint32_t position);
+  // The `floor` of sample_token that truncates softmax(z·inverse_temperature) as asked; `scratch` f32[vocabulary].
+  float (*sampling_floor)(const float* z, std::int64_t vocabulary, float inverse_temperature, const Truncation&,
+                          float* scratch);
   std::int32_t (*likeliest_token)(const float* z, std::int64_t vocabulary);  // the lower id on ties
 
   // One AdamW step over `count` elements; nodes/model/adamw.h has the formula.

@@ -4,6 +4,7 @@
 #include "nodes/model/cpu/product.h"
 #include "nodes/model/cpu/rows.h"
 #include "nodes/model/cpu/token.h"
+#include "nodes/model/cpu/truncation.h"
 
 namespace rlflow::cpu::RLFLOW_ISA {
 
@@ -18,10 +19,12 @@ constinit const Kernels kTable = {
     .geglu = geglu,
     .geglu_backward = geglu_backward,
     .attend = attend,
+    .attend_paged = attend_paged,
     .attend_backward = attend_backward,
     .token_logprob = token_logprob,
     .token_logprob_backward = token_logprob_backward,
     .sample_token = sample_token,
+    .sampling_floor = sampling_floor,
     .likeliest_token = likeliest_token,
     .adamw = adamw,
     .sum_of_squares = sum_of_squares,

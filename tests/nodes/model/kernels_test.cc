@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -12,6 +14,8 @@
 
 namespace rlflow::cpu {
 namespace {
+
+constexpr float kNoFloor = -std::numeric_limits<float>::infinity();
 
 std::vector<float> draw(std::size_t count, std::uint64_t seed) {
   PhiloxStream stream(seed);
@@ -150,7 +154,8 @@ std::int32_t sampled(const std::vector<float>& z, float inverse, std::uint64_t k
 TEST(SampleToken, FollowsItsDefinition) {
   const std::vector<float> z = draw(37, 6);
   for (std::uint32_t position = 0; position < 200; ++position) {
-    EXPECT_EQ(kernels().sample_token(z.data(), 37, 1.3f, 42, position), sampled(z, 1.3f, 42, position)) << position;
+    EXPECT_EQ(kernels().sample_token(z.data(), 37, 1.3f, kNoFloor, 42, position), sampled(z, 1.3f, 42, position))
+        << position;
   }
 }
 
@@ -158,11 +163,162 @@ TEST(SampleToken, DrawsWithTheProbabilitiesOfSoftmax) {
   const std::vector<float> z = {std::log(0.6f), std::log(0.3f), std::log(0.1f)};
   double counts[3] = {};
   for (std::uint64_t key = 0; key < 20'000; ++key) {
-    counts[kernels().sample_token(z.data(), 3, 1, mix64(key), 0)] += 1.0 / 20'000;
+    counts[kernels().sample_token(z.data(), 3, 1, kNoFloor, mix64(key), 0)] += 1.0 / 20'000;
   }
   EXPECT_NEAR(counts[0], 0.6, 0.015);  // 4 standard deviations
   EXPECT_NEAR(counts[1], 0.3, 0.015);
   EXPECT_NEAR(counts[2], 0.1, 0.01);
+}
+
+// Noise is left out where it cannot matter; the token must be the one that all of the noise gives, for every shape of
+// logits: flat, peaked at either end, huge, with a vocabulary that is no multiple of a group.
+TEST(SampleToken, LeavingNoiseOutChangesNoToken) {
+  for (std::size_t size : {1u, 15u, 63u, 64u, 65u, 1000u, 5003u}) {
+    for (float spread : {0.0f, 0.3f, 3.0f, 30.0f, 3000.0f}) {
+      std::vector<float> z = draw(size, size);
+      for (float& value : z) value *= spread;
+      if (size > 100) z[size - 2] = 4 * spread + 2;
+      for (std::uint32_t position = 0; position < 60; ++position) {
+        const std::uint64_t key = mix64(position + size);
+        const std::int32_t token =
+            kernels().sample_token(z.data(), static_cast<std::int64_t>(size), 0.9f, kNoFloor, key, position);
+        ASSERT_EQ(token, sampled(z, 0.9f, key, position)) << size << " " << spread;
+      }
+    }
+  }
+}
+
+TEST(SampleToken, TiesGoToTheLowerIdAndAFloorLeavesOut) {
+  std::vector<float> z(200, -1e30f);
+  z[70] = z[130] = 1e30f;  // noise is lost beside them
+  EXPECT_EQ(kernels().sample_token(z.data(), 200, 1, kNoFloor, 5, 0), 70);
+  z[70] = 0.5f;
+  z[130] = 1;
+  z[131] = 50;
+  for (std::uint32_t position = 0; position < 100; ++position) {
+    EXPECT_EQ(kernels().sample_token(z.data(), 131, 1, 0.7f, 5, position), 130);
+  }
+}
+
+// The kept set by sorting in doubles: the k most likely, of these the smallest set of share p, of these the ones not
+// below min_p of the best; ties at a border stay.
+std::vector<bool> kept(const std::vector<float>& z, double inverse, const Truncation& truncation) {
+  std::vector<float> order = z;
+  std::sort(order.begin(), order.end(), std::greater<>());
+  std::size_t count = order.size();
+  const auto ties = [&] {
+    while (count < order.size() && order[count] == order[count - 1]) ++count;
+  };
+  if (truncation.top_k > 0) count = std::min(count, static_cast<std::size_t>(truncation.top_k));
+  ties();
+  double mass = 0, share = 0;
+  for (std::size_t i = 0; i < count; ++i) mass += std::exp((order[i] - order[0]) * inverse);
+  if (truncation.top_p < 1) {
+    std::size_t last = 0;
+    while (last < count && (share += std::exp((order[last] - order[0]) * inverse)) < truncation.top_p * mass) ++last;
+    count = std::min(count, last + 1);
+    ties();
+  }
+  while (count > 1 && (order[count - 1] - order[0]) * inverse < std::log(truncation.min_p)) --count;
+  std::vector<bool> result;
+  for (float value : z) result.push_back(value >= order[count - 1]);
+  return result;
+}
+
+constexpr Truncation kTruncations[] = {{},        {5, 1, 0},   {0, 0.6, 0},    {0, 1, 0.2}, {1, 1, 0},
+                                       {0, 0, 0}, {8, 0.7, 0}, {20, 0.9, 0.1}, {0, 1, 1},   {300, 0.999, 1e-4}};
+
+TEST(SamplingFloor, KeepsWhatSortingKeeps) {
+  for (std::size_t size : {1u, 2u, 50u, 700u, 4097u}) {
+    std::vector<float> scratch(size);
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      std::vector<float> z = draw(size, seed);
+      for (std::size_t i = 0; i + 3 < size; i += 7) z[i] = z[i + 3];  // ties
+      for (const Truncation& truncation : kTruncations) {
+        const float floor =
+            kernels().sampling_floor(z.data(), static_cast<std::int64_t>(size), 1.7f, truncation, scratch.data());
+        const std::vector<bool> expected = kept(z, 1.7f, truncation);
+        for (std::size_t v = 0; v < size; ++v) {
+          ASSERT_EQ(z[v] >= floor, expected[v])
+              << size << " " << truncation.top_k << " " << truncation.top_p << " " << truncation.min_p << " " << v;
+        }
+      }
+    }
+  }
+}
+
+TEST(SamplingFloor, CutsNothingWhereNothingIsANumber) {
+  std::vector<float> z(40, std::numeric_limits<float>::quiet_NaN()), scratch(40);
+  EXPECT_EQ(kernels().sampling_floor(z.data(), 40, 1, {5, 0.5, 0.1}, scratch.data()), kNoFloor);
+  z[7] = 1;
+  EXPECT_EQ(kernels().sampling_floor(z.data(), 40, 1, {5, 0.5, 0.1}, scratch.data()) > 1, false);
+}
+
+// χ² of 100,000 draws with keys of their own against the exact distribution. The seeds are fixed, so it cannot flake;
+// a wrong distribution by 1 % of one token would exceed the bound, the 0.9999 quantile (Wilson and Hilferty).
+TEST(SampleToken, HasTheExactDistributionUnderEveryTruncation) {
+  const std::vector<float> z = draw(30, 77);
+  const double inverse = 1 / 0.7;
+  std::vector<float> scratch(30);
+  for (const Truncation& truncation : kTruncations) {
+    const float floor = kernels().sampling_floor(z.data(), 30, static_cast<float>(inverse), truncation, scratch.data());
+    std::vector<double> counts(30);
+    for (std::uint64_t draw_index = 0; draw_index < 100'000; ++draw_index) {
+      const std::uint64_t key = h64(RandomPurpose::sampling, {9, draw_index});
+      ++counts[static_cast<std::size_t>(
+          kernels().sample_token(z.data(), 30, static_cast<float>(inverse), floor, key, 3))];
+    }
+    const std::vector<bool> allowed = kept(z, inverse, truncation);
+    double mass = 0, chi_square = 0, freedom = -1;
+    for (std::size_t v = 0; v < 30; ++v) mass += allowed[v] ? std::exp(z[v] * inverse) : 0;
+    for (std::size_t v = 0; v < 30; ++v) {
+      const double expected = allowed[v] ? 100'000 * std::exp(z[v] * inverse) / mass : 0;
+      if (expected == 0) {
+        EXPECT_EQ(counts[v], 0) << v;
+        continue;
+      }
+      ASSERT_GT(expected, 5) << v;
+      chi_square += (counts[v] - expected) * (counts[v] - expected) / expected;
+      ++freedom;
+    }
+    const double cube = 1 - 2 / (9 * freedom) + 3.719 * std::sqrt(2 / (9 * freedom));
+    EXPECT_LE(chi_square, freedom == 0 ? 1e-9 : freedom * cube * cube * cube)
+        << truncation.top_k << " " << truncation.top_p << " " << truncation.min_p;
+  }
+}
+
+// A span in blocks gives the bits of the same span in one piece.
+TEST(Attention, BlocksChangeNoBit) {
+  constexpr std::int64_t kDim = 22, kBlock = kLanes * (kDim + 32);
+  const std::vector<float> keys = draw(kDim * 64, 8), values = draw(64 * 32, 9), q = draw(kDim, 10);
+  std::vector<float> blocks(4 * kBlock + 7), scores(128), whole(kDim), paged(kDim);
+  std::vector<const float*> at;
+  for (std::int64_t b = 0; b < 4; ++b) {
+    float* block = blocks.data() + (3 - b) * kBlock;  // in any order
+    at.push_back(block);
+    for (std::int64_t d = 0; d < kDim; ++d)
+      std::copy_n(&keys[static_cast<std::size_t>(d * 64 + 16 * b)], 16, block + 7 + 16 * d);
+    std::copy_n(&values[static_cast<std::size_t>(16 * b * 32)], 16 * 32, block + 7 + 16 * kDim);
+  }
+  for (std::int64_t shared : {0, 5, 16, 33}) {
+    for (std::int64_t own : {1, 15, 16, 17, 64}) {
+      const KeySpan span{keys.data(), values.data(), 64, 32, 64};
+      const KeySpan prefix{keys.data(), values.data(), 64, 32, shared};
+      const float lse = kernels().attend({prefix, span, own, kDim, 0.2f, scores.data()}, q.data(), whole.data());
+      const PagedAttention attention{{at.data(), 7, shared}, {at.data(), 7, 64}, own, kDim, 0.2f, scores.data()};
+      EXPECT_EQ(kernels().attend_paged(attention, q.data(), paged.data()), lse);
+      EXPECT_EQ(whole, paged) << shared << " " << own;
+    }
+  }
+}
+
+TEST(LikeliestToken, IsTheFirstOfTheLargestAnywhere) {
+  for (std::size_t at = 0; at < 83; ++at) {
+    std::vector<float> z(83, -2);
+    z[at] = -1;
+    if (at + 5 < 83) z[at + 5] = -1;
+    EXPECT_EQ(kernels().likeliest_token(z.data(), 83), static_cast<std::int32_t>(at));
+  }
 }
 
 TEST(LikeliestToken, TiesGoToTheLowerId) {
@@ -240,7 +396,7 @@ class Everything {
   void tokens_and_optimizer() {
     std::vector<float> z = draw(37, 12), parameter = draw(50, 13), m(50), v(50), gradient = draw(50, 14);
     const TokenTarget target = k_.token_logprob(z.data(), 37, 0.9f, 5);
-    keep({target.logprob, target.entropy, static_cast<float>(k_.sample_token(z.data(), 37, 0.9f, 3, 4))});
+    keep({target.logprob, target.entropy, static_cast<float>(k_.sample_token(z.data(), 37, 0.9f, kNoFloor, 3, 4))});
     k_.token_logprob_backward(z.data(), 37, 0.9f, 5, 1.5f, 0.5f);
     keep(z);
     k_.adamw({0.01f, 0.9f, 0.95f, 1e-8f, 0.1f, 0.5f, 0.1f, 0.2f}, 50, parameter.data(), gradient.data(), m.data(),

@@ -174,8 +174,8 @@ class Generation : public ::testing::Test {
     const std::vector<std::span<const std::int32_t>> views(prompts.begin(), prompts.end());
     GenerationSettings settings;
     settings.samples = samples;
-    settings.max_new = 12;
-    settings.temperature = temperature;
+    settings.sampling.max_new = 12;
+    settings.sampling.temperature = temperature;
     settings.threads = threads;
     std::vector<Response> responses;
     Generator generator;
@@ -236,7 +236,7 @@ TEST_F(Generation, APromptIsToldWhenItsSamplesAreFinished) {
   const std::vector<std::span<const std::int32_t>> views(asked.begin(), asked.end());
   GenerationSettings settings;
   settings.samples = 4;
-  settings.max_new = 12;
+  settings.sampling.max_new = 12;
   settings.threads = 2;
   std::map<std::int64_t, std::vector<std::vector<std::int32_t>>> told;
   std::int64_t finished = 0, first_told_at = 0;
@@ -268,13 +268,14 @@ TEST_F(Generation, EndsAtAnEndTokenOrAtTheLimit) {
   bool some_ended = false, some_cut = false;
   for (const Response& response : generate(*model, prompts(), 1.0)) {
     const auto end = std::find(response.tokens.begin(), response.tokens.end(), 2);
-    EXPECT_EQ(response.ended, end != response.tokens.end());
-    if (response.ended) {
+    const bool ended = response.finish == FinishReason::end;
+    EXPECT_EQ(ended, end != response.tokens.end());
+    if (ended) {
       EXPECT_EQ(end + 1, response.tokens.end());
     } else {
       EXPECT_EQ(response.tokens.size(), 12u);
     }
-    (response.ended ? some_ended : some_cut) = true;
+    (ended ? some_ended : some_cut) = true;
   }
   EXPECT_TRUE(some_ended && some_cut);
 }
@@ -284,12 +285,12 @@ TEST_F(Generation, StopsWhenAskedAndRefusesPromptsBeyondThePositions) {
   const std::vector<std::int32_t> prompt(60, 4);
   const std::vector<std::span<const std::int32_t>> views{prompt};
   GenerationSettings settings;
-  settings.max_new = 5;
+  settings.sampling.max_new = 5;
   std::vector<Response> responses;
   Generator generator;
   EXPECT_THAT([&] { generator.run(model->view(), views, settings, responses); },
               ThrowsMessage<std::runtime_error>(HasSubstr("max_position_embeddings")));
-  settings.max_new = 4;
+  settings.sampling.max_new = 4;
   std::stop_source stop;
   stop.request_stop();
   settings.stop = stop.get_token();

@@ -166,7 +166,7 @@ TEST_F(ModelNodes, ARolloutIsWholeAndRepeats) {
   EXPECT_EQ(traj->prompts, prompts_);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const std::int32_t last = traj->tokens[static_cast<std::size_t>(batch.offsets[i + 1]) - 1];
-    EXPECT_EQ(batch.finish[i] == static_cast<std::uint8_t>(FinishReason::stop), last == 2);
+    EXPECT_EQ(batch.finish[i] == static_cast<std::uint8_t>(FinishReason::end), last == 2);
     EXPECT_LE(batch.length(i), 10);
   }
   EXPECT_EQ(traj->tokens, again->tokens);
