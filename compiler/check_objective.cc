@@ -20,9 +20,17 @@ const std::string* word_of(const Settings& settings, const std::string& name) {
 void check_effect(const Settings& settings, const SettingSpec& spec, Span owner, Diagnostics& diagnostics) {
   auto given = settings.find(spec.name);
   const std::string* word = spec.with_setting.empty() ? nullptr : word_of(settings, spec.with_setting);
-  if (word == nullptr || given == settings.end() || given->second.origin == Origin::fallback) return;
+  const bool absent = spec.with_words.empty() && !spec.with_setting.empty() && !settings.contains(spec.with_setting);
+  if ((word == nullptr && !absent) || given == settings.end() || given->second.origin == Origin::fallback) return;
   // `rlflow params` lists the default of every setting, and to give it from outside changes nothing.
   if (given->second.origin != Origin::source && spec.fallback && *spec.fallback == given->second.value) return;
+  if (word == nullptr) {
+    diagnostics
+        .error("E0322", given->second.span, "`" + spec.name + "` has no effect without `" + spec.with_setting + "`")
+        .note("`" + spec.name + "`: " + spec.doc)
+        .help("give `" + spec.with_setting + "`, or take `" + spec.name + "` away");
+    return;
+  }
   if (std::find(spec.with_words.begin(), spec.with_words.end(), *word) != spec.with_words.end()) return;
   Diagnostic& message =
       diagnostics.error("E0322", given->second.span,

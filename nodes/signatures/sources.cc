@@ -33,9 +33,11 @@ std::vector<SettingSpec> asking() {
   return {
       optional(
           setting("max_prompt", SettingType::tokens, at_least(1), "longest prompt, template and prefill included")),
-      with_default(word("overlong", {"error", "skip", "left"},
-                        "what happens to a longer prompt; skip: the row is left out, left: its last tokens are taken"),
-                   "error"),
+      only_with(with_default(
+                    word("overlong", {"error", "skip", "left"},
+                         "what happens to a longer prompt; skip: the row is left out, left: its last tokens are taken"),
+                    "error"),
+                "max_prompt", {}),
       with_default(word("template", all, "chat template around the prompt; auto: the one of the model's folder"),
                    "none"),
       only_with(optional(text("system", "system message, where the row has none of its own")), "template", with_system),

@@ -73,7 +73,7 @@ struct SettingSpec {
   bool runs = true;                         // false: checks and plans; `run` refuses any value but the default
   std::vector<std::string> not_executable;  // those of `words` and `calls` that `run` refuses
   std::string with_setting;                 // has an effect only where this setting of the same node or data …
-  std::vector<std::string> with_words;      // … is one of these words
+  std::vector<std::string> with_words;      // … is one of these words; none: where it is given at all
   std::vector<WordDemand> demands;          // of some of its words
   std::string doc;                          // one line
 };
