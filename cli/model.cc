@@ -54,11 +54,10 @@ void read_architecture(const std::filesystem::path& folder, ModelFacts& facts) {
 
 void read_sizes(const std::filesystem::path& folder, ModelFacts& facts) {
   const ModelShape shape = read_model_shape(folder);
-  facts.object["shape"] = {{"vocab", shape.vocab},         {"hidden", shape.hidden},
-                           {"intermediate", shape.intermediate}, {"layers", shape.layers},
-                           {"heads", shape.heads},         {"kv_heads", shape.kv_heads},
-                           {"head_dim", shape.head_dim},   {"positions", shape.positions},
-                           {"tied", shape.tied}};
+  facts.object["shape"] = {
+      {"vocab", shape.vocab},       {"hidden", shape.hidden},       {"intermediate", shape.intermediate},
+      {"layers", shape.layers},     {"heads", shape.heads},         {"kv_heads", shape.kv_heads},
+      {"head_dim", shape.head_dim}, {"positions", shape.positions}, {"tied", shape.tied}};
   const std::int64_t parameters = shape.with_token_head();
   facts.object["parameters"] = parameters;
   // Bytes: parameters in f32; AdamW's two moments and the gradient beside them; keys and values of one token.
@@ -155,7 +154,8 @@ void print_facts(const ModelFacts& facts) {
     table.rows.push_back({"shape", s["layers"].dump() + " layers, hidden " + s["hidden"].dump() + ", heads " +
                                        s["heads"].dump() + " (" + s["kv_heads"].dump() + " of keys and values) of " +
                                        s["head_dim"].dump() + ", mlp " + s["intermediate"].dump()});
-    table.rows.push_back({"vocabulary", s["vocab"].dump() + (s["tied"].get<bool>() ? ", head tied to the embedding" : "")});
+    table.rows.push_back(
+        {"vocabulary", s["vocab"].dump() + (s["tied"].get<bool>() ? ", head tied to the embedding" : "")});
     table.rows.push_back({"positions", s["positions"].get<std::int64_t>() > 0 ? s["positions"].dump() : "not said"});
     table.rows.push_back({"parameters", count_text(o["parameters"])});
     const json& m = o["memory"];

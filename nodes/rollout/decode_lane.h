@@ -25,7 +25,8 @@ struct StepRow {
 class DecodeLane {
  public:
   // Reads the rows: those of one sequence in ascending order. The bits of a row depend on its sequence alone.
-  void decode(const TransformerView& model, const KvLayout& layout, std::span<const StepRow> rows, std::int32_t threads);
+  void decode(const TransformerView& model, const KvLayout& layout, std::span<const StepRow> rows,
+              std::int32_t threads);
   // logits f32[rows, vocabulary] after some rows of the latest decode, until the next call.
   float* logits_after(const TransformerView& model, std::span<const std::int64_t> rows, std::int32_t threads);
 

@@ -9,7 +9,7 @@
 namespace rlflow {
 namespace {
 
-constexpr std::size_t kStepRows = 512;   // bounds the buffers of a step
+constexpr std::size_t kStepRows = 512;  // bounds the buffers of a step
 constexpr std::size_t kLogitRows = 64;  // and those of the logits
 
 }  // namespace
@@ -51,9 +51,9 @@ void LaneSchedule::add_prompt(const LaneInput& input, const PromptWork& work) {
   const std::size_t prompt = prompts_.size();
   prompts_.push_back({work.tokens, {}, samples_.size(), work.responses.size(), work.responses.size(), 0});
   for (std::int64_t response : work.responses) {
-    const std::uint64_t key =
-        h64(settings.purpose, {settings.run_seed, settings.step, static_cast<std::uint64_t>(response / settings.samples),
-                               static_cast<std::uint64_t>(response % settings.samples)});
+    const std::uint64_t key = h64(
+        settings.purpose, {settings.run_seed, settings.step, static_cast<std::uint64_t>(response / settings.samples),
+                           static_cast<std::uint64_t>(response % settings.samples)});
     waiting_.insert(samples_.size());
     samples_.push_back({response, prompt, key, {}});
   }
@@ -139,8 +139,8 @@ void LaneSchedule::choose_rows(const LaneInput& input) {
   const auto add = [&](std::span<const std::int32_t> tokens, KvSequence& kv, const KvSequence* prefix) {
     const std::int64_t before = prefix ? prefix->cached : 0;
     while (kv.cached < static_cast<std::int64_t>(tokens.size()) && rows_.size() < kStepRows) {
-      rows_.push_back({tokens[static_cast<std::size_t>(kv.cached)], static_cast<std::int32_t>(before + kv.cached), prefix,
-                       &kv, kv.cached});
+      rows_.push_back({tokens[static_cast<std::size_t>(kv.cached)], static_cast<std::int32_t>(before + kv.cached),
+                       prefix, &kv, kv.cached});
       ++kv.cached;
     }
     return kv.cached == static_cast<std::int64_t>(tokens.size());
@@ -186,10 +186,9 @@ void LaneSchedule::draw_part(const LaneInput& input, std::span<const Draw> part)
     for (std::int64_t i = member.first(count); i < member.last(count); ++i) {
       const auto [first, last] = samples_of(part[static_cast<std::size_t>(i)]);
       for (std::size_t sample = first; sample < last; ++sample) {
-        goes_on[static_cast<std::size_t>(i)].push_back(
-            extend_response(input.settings, input.model.config, samples_[sample].key,
-                            z + i * input.model.config.vocab_size, scratch_[static_cast<std::size_t>(member.index)],
-                            response(input, sample)));
+        goes_on[static_cast<std::size_t>(i)].push_back(extend_response(
+            input.settings, input.model.config, samples_[sample].key, z + i * input.model.config.vocab_size,
+            scratch_[static_cast<std::size_t>(member.index)], response(input, sample)));
       }
     }
   });

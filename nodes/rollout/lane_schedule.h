@@ -25,9 +25,9 @@ struct LaneInput {
   const GenerationSettings& settings;
   std::int32_t threads;  // of this lane
   std::int64_t slots;
-  std::int64_t block_limit;  // no less than the longest sequence needs
-  std::span<Response> responses;                  // all of them; a lane writes its own
-  std::function<const PromptWork*()> next;        // the next prompt in order, null when there is none
+  std::int64_t block_limit;                          // no less than the longest sequence needs
+  std::span<Response> responses;                     // all of them; a lane writes its own
+  std::function<const PromptWork*()> next;           // the next prompt in order, null when there is none
   std::function<void(std::int64_t, bool)> extended;  // a response has one more token, its last or not; may be empty
   std::function<void(std::span<const std::int64_t>)> finished;  // these ended in one step
 };
