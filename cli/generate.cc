@@ -45,7 +45,8 @@ nlohmann::json responses_json(const GeneratedTexts& texts) {
     responses.push_back({{"ids", response.ids},
                          {"text", response.text},
                          {"logprobs", logprobs},
-                         {"finish_reason", response.finish_reason.empty() ? nlohmann::json() : nlohmann::json(response.finish_reason)}});
+                         {"finish_reason",
+                          response.finish_reason.empty() ? nlohmann::json() : nlohmann::json(response.finish_reason)}});
   }
   return responses;
 }
@@ -81,8 +82,7 @@ ExitCode generate(GenerateOptions& options, const Session& session) {
   Outcome outcome;
   {
     const PauseOnSignal pause(api);
-    outcome = pause.with_signal(
-        api.generate(model.plan ? &*model.plan : nullptr, request, streaming(options), texts));
+    outcome = pause.with_signal(api.generate(model.plan ? &*model.plan : nullptr, request, streaming(options), texts));
   }
   const bool answered = outcome.code == ExitCode::yes || !texts.responses.empty();
   if (answered && options.json) {

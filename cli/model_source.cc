@@ -63,7 +63,8 @@ NamedModel find_model(const std::string& text, const std::filesystem::path& runs
     found.source.folder = found.folder = text;
     return found;
   }
-  if (std::filesystem::is_directory(text, none) && !std::filesystem::exists(std::filesystem::path(text) / "state.db", none)) {
+  if (std::filesystem::is_directory(text, none) &&
+      !std::filesystem::exists(std::filesystem::path(text) / "state.db", none)) {
     throw unknown("`" + text + "` holds no config.json", "name a Hugging Face folder, or a run: RUN[:NAME[@VERSION]]");
   }
   return model_of_run(text, runs);

@@ -38,7 +38,8 @@ class TextStream {
   std::string more(const Response& response, bool finished) {
     const FinishReason finish = finished ? response.finish : FinishReason::length;
     std::string text = response_text(tokenizer_, response.tokens, finish, stop_);
-    if (!finished) text.resize(whole_characters(std::string_view(text).substr(0, text.size() - std::min(held_, text.size()))));
+    if (!finished)
+      text.resize(whole_characters(std::string_view(text).substr(0, text.size() - std::min(held_, text.size()))));
     if (text.size() <= told_) return "";
     std::string piece = text.substr(told_);
     told_ = text.size();
@@ -64,8 +65,12 @@ std::int64_t max_new_of(const GenerateRequest& request, const ModelConfig& confi
 GenerationSettings settings_of(const GenerateRequest& request, const ModelConfig& config, std::size_t prompt) {
   GenerationSettings settings;
   settings.samples = request.samples;
-  settings.sampling = {max_new_of(request, config, prompt), request.min_new, request.temperature,
-                       request.top_k,                       request.top_p,   request.min_p};
+  settings.sampling = {max_new_of(request, config, prompt),
+                       request.min_new,
+                       request.temperature,
+                       request.top_k,
+                       request.top_p,
+                       request.min_p};
   if (request.min_new > settings.sampling.max_new) {
     throw std::runtime_error("at least " + std::to_string(request.min_new) + " tokens are more than the most, " +
                              std::to_string(settings.sampling.max_new));

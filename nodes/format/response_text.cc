@@ -67,7 +67,8 @@ std::optional<std::size_t> StopTexts::position(std::span<const std::int32_t> ids
 std::string response_text(const Tokenizer& tokenizer, std::span<const std::int32_t> ids, FinishReason finish,
                           const std::vector<std::string>& stop) {
   if (finish == FinishReason::stop) {
-    if (const auto position = StopTexts(tokenizer, stop).position(ids)) return tokenizer.decode(ids).substr(0, *position);
+    if (const auto position = StopTexts(tokenizer, stop).position(ids))
+      return tokenizer.decode(ids).substr(0, *position);
   }
   return tokenizer.decode_response(ids);
 }

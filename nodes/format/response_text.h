@@ -28,8 +28,8 @@ class StopTexts {
  public:
   StopTexts(const Tokenizer& tokenizer, std::vector<std::string> texts);
 
-  // Whether the newest token completes a stop text: one stands in the text of `ids` that was not there before it. Decodes
-  // only as many tokens of the end as the longest text may reach over.
+  // Whether the newest token completes a stop text: one stands in the text of `ids` that was not there before it.
+  // Decodes only as many tokens of the end as the longest text may reach over.
   bool completed_by_last(std::span<const std::int32_t> ids) const;
 
   // Where that text begins in decode(ids); nullopt where the last token completes none. Of several the first.

@@ -1,6 +1,7 @@
 // The three products of a linear layer y = x·Wᵀ, W f32[outputs, inputs].
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "nodes/model/cpu/kernels.h"
@@ -22,6 +23,26 @@ inline void linear(const ForwardPanels& panels, const ForwardPanels::Matrix& w, 
                           .b_panel = cpu::kLanes * w.columns,
                           .b_padded = true,
                           .c = y,
+                          .c_row = w.rows,
+                          .add = add});
+}
+
+// Columns 16·first_panel … 16·last_panel (at most `outputs`) of the same; the bits of a column do not depend on others.
+inline void linear_panels(const ForwardPanels& panels, const ForwardPanels::Matrix& w, std::int64_t first_panel,
+                          std::int64_t last_panel, const float* x, std::int64_t rows, float* y, bool add) {
+  const std::int64_t begin = cpu::kLanes * first_panel, end = std::min(cpu::kLanes * last_panel, w.rows);
+  if (begin >= end) return;
+  cpu::kernels().product({.rows = rows,
+                          .columns = end - begin,
+                          .depth = w.columns,
+                          .a = x,
+                          .a_row = w.columns,
+                          .a_depth = 1,
+                          .b = panels.panels(w) + begin * w.columns,
+                          .b_depth = cpu::kLanes,
+                          .b_panel = cpu::kLanes * w.columns,
+                          .b_padded = true,
+                          .c = y + begin,
                           .c_row = w.rows,
                           .add = add});
 }

@@ -16,6 +16,9 @@
 namespace rlflow {
 namespace {
 
+// Weights of this many floats (32 MiB) stay in the caches of a processor.
+constexpr std::int64_t kCachedFloats = std::int64_t{8} << 20;
+
 using Prompts = std::span<const std::span<const std::int32_t>>;
 
 void check_positions(const ModelConfig& config, Prompts prompts, std::int64_t max_new) {
@@ -121,9 +124,12 @@ bool Generator::run(const TransformerView& model, std::span<const std::span<cons
   responses.assign(static_cast<std::size_t>(total), {});
   report_ = {};
   if (total == 0) return true;
-  // Each lane can hold the longest sequence.
-  const std::int64_t lanes = std::min(
-      {std::int64_t{settings.threads}, total, std::max<std::int64_t>(1, blocks / std::max<std::int64_t>(1, longest))});
+  // Each lane can hold the longest sequence. Weights that no cache holds are read once a step by threads that work
+  // together, small ones by a lane of each thread, which then need not wait for each other.
+  const std::int64_t held = std::max<std::int64_t>(1, blocks / std::max<std::int64_t>(1, longest));
+  const bool together = total < settings.threads || model.layout.size > kCachedFloats;
+  const std::int64_t lanes = together ? 1 : std::min<std::int64_t>(settings.threads, held);
+  const std::int32_t team = together ? settings.threads : 1;
   const std::int64_t share = (total + lanes - 1) / lanes;
   const std::vector<PromptWork> work = divide(prompts, settings.samples, lanes > 1 ? share : total);
   while (static_cast<std::int64_t>(lanes_.size()) < lanes) lanes_.push_back(std::make_unique<Lane>());
@@ -133,7 +139,8 @@ bool Generator::run(const TransformerView& model, std::span<const std::span<cons
   std::atomic<bool> stopped = false;
   LaneInput input{model,
                   settings,
-                  std::clamp<std::int64_t>(share, 1, settings.slots),
+                  team,
+                  std::clamp<std::int64_t>(share, 1, settings.slots * team),
                   blocks / lanes,
                   responses,
                   [&]() -> const PromptWork* {
@@ -143,9 +150,14 @@ bool Generator::run(const TransformerView& model, std::span<const std::span<cons
                   {},
                   [&](std::span<const std::int64_t> ended) { teller.finished(ended); }};
   if (settings.extended) input.extended = [&](std::int64_t response, bool last) { teller.extended(response, last); };
-  run_lanes(lanes, settings.threads, [&](std::int64_t i) {
+  const auto run_lane = [&](std::int64_t i) {
     if (!lanes_[static_cast<std::size_t>(i)]->run(input)) stopped = true;
-  });
+  };
+  if (lanes == 1) {
+    run_lane(0);  // whose threads are its own
+  } else {
+    run_lanes(lanes, settings.threads, run_lane);
+  }
   report_.lanes = lanes;
   report_.block_bytes = KvLayout(model.config).block_floats * static_cast<std::int64_t>(sizeof(float));
   for (std::int64_t i = 0; i < lanes; ++i) {

@@ -15,17 +15,15 @@ KvLayout::KvLayout(const ModelConfig& config)
       head_floats(kBlockTokens * (head_dim + value_stride)),
       block_floats(config.layers * kv_heads * head_floats) {}
 
-void KvSequence::store(const KvLayout& layout, const ModelConfig& config, std::int64_t layer, std::int64_t at,
-                       const float* projection) const {
+void KvSequence::store(const KvLayout& layout, const ModelConfig& config, std::int64_t layer, std::int64_t kv_head,
+                       std::int64_t at, const float* projection) const {
   const ProjectionColumns columns(config);
   const std::int64_t column = at % kBlockTokens;
-  for (std::int64_t head = 0; head < layout.kv_heads; ++head) {
-    float* keys = blocks[static_cast<std::size_t>(at / kBlockTokens)] + layout.offset(layer, head);
-    const float* key = projection + columns.key + head * layout.head_dim;
-    for (std::int64_t d = 0; d < layout.head_dim; ++d) keys[d * kBlockTokens + column] = key[d];
-    copy_padded(projection + columns.value + head * layout.head_dim, 0, 1, layout.head_dim,
-                keys + kBlockTokens * layout.head_dim + column * layout.value_stride);
-  }
+  float* keys = blocks[static_cast<std::size_t>(at / kBlockTokens)] + layout.offset(layer, kv_head);
+  const float* key = projection + columns.key + kv_head * layout.head_dim;
+  for (std::int64_t d = 0; d < layout.head_dim; ++d) keys[d * kBlockTokens + column] = key[d];
+  copy_padded(projection + columns.value + kv_head * layout.head_dim, 0, 1, layout.head_dim,
+              keys + kBlockTokens * layout.head_dim + column * layout.value_stride);
 }
 
 void KvBlockPool::reset(const KvLayout& layout, std::int64_t limit) {

@@ -31,9 +31,9 @@ struct KvSequence {
   std::vector<float*> blocks;  // borrowed from the pool
   std::int64_t cached = 0;     // tokens whose keys and values are there
 
-  // Writes those of token `at` of one layer from a row of projections.
-  void store(const KvLayout& layout, const ModelConfig& config, std::int64_t layer, std::int64_t at,
-             const float* projection) const;
+  // Writes those of token `at` of one head of a layer from a row of projections.
+  void store(const KvLayout& layout, const ModelConfig& config, std::int64_t layer, std::int64_t kv_head,
+             std::int64_t at, const float* projection) const;
   cpu::PagedSpan span(const KvLayout& layout, std::int64_t layer, std::int64_t kv_head, std::int64_t length) const {
     return {blocks.data(), layout.offset(layer, kv_head), length};
   }

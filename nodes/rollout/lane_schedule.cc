@@ -9,7 +9,7 @@
 namespace rlflow {
 namespace {
 
-constexpr std::size_t kStepRows = 512;   // bounds the buffers of a step
+constexpr std::size_t kStepRows = 512;  // bounds the buffers of a step
 constexpr std::size_t kLogitRows = 64;  // and those of the logits
 
 }  // namespace
@@ -25,7 +25,7 @@ bool LaneSchedule::run(const LaneInput& input) {
       if (waiting_.empty()) break;
       continue;  // the last response with a slot has just made room
     }
-    lane_.decode(input.model, *layout_, rows_);
+    lane_.decode(input.model, *layout_, rows_, input.threads);
     rows_read_ += static_cast<std::int64_t>(rows_.size());
     ended_.clear();
     draw(input);
@@ -43,6 +43,7 @@ void LaneSchedule::start(const LaneInput& input) {
   for (auto* set : {&live_, &waiting_, &reading_}) set->clear();
   exhausted_ = false;
   rows_read_ = preemptions_ = 0;
+  scratch_.resize(static_cast<std::size_t>(input.threads));
 }
 
 void LaneSchedule::add_prompt(const LaneInput& input, const PromptWork& work) {
@@ -50,9 +51,9 @@ void LaneSchedule::add_prompt(const LaneInput& input, const PromptWork& work) {
   const std::size_t prompt = prompts_.size();
   prompts_.push_back({work.tokens, {}, samples_.size(), work.responses.size(), work.responses.size(), 0});
   for (std::int64_t response : work.responses) {
-    const std::uint64_t key =
-        h64(settings.purpose, {settings.run_seed, settings.step, static_cast<std::uint64_t>(response / settings.samples),
-                               static_cast<std::uint64_t>(response % settings.samples)});
+    const std::uint64_t key = h64(
+        settings.purpose, {settings.run_seed, settings.step, static_cast<std::uint64_t>(response / settings.samples),
+                           static_cast<std::uint64_t>(response % settings.samples)});
     waiting_.insert(samples_.size());
     samples_.push_back({response, prompt, key, {}});
   }
@@ -138,8 +139,8 @@ void LaneSchedule::choose_rows(const LaneInput& input) {
   const auto add = [&](std::span<const std::int32_t> tokens, KvSequence& kv, const KvSequence* prefix) {
     const std::int64_t before = prefix ? prefix->cached : 0;
     while (kv.cached < static_cast<std::int64_t>(tokens.size()) && rows_.size() < kStepRows) {
-      rows_.push_back({tokens[static_cast<std::size_t>(kv.cached)], static_cast<std::int32_t>(before + kv.cached), prefix,
-                       &kv, kv.cached});
+      rows_.push_back({tokens[static_cast<std::size_t>(kv.cached)], static_cast<std::int32_t>(before + kv.cached),
+                       prefix, &kv, kv.cached});
       ++kv.cached;
     }
     return kv.cached == static_cast<std::int64_t>(tokens.size());
@@ -164,24 +165,41 @@ void LaneSchedule::draw(const LaneInput& input) {
     return !draw.sample && !response(input, prompts_[draw.prompt].first_sample).tokens.empty();
   });
   for (std::size_t begin = 0; begin < draws_.size(); begin += kLogitRows) {
-    const auto part = std::span(draws_).subspan(begin, std::min(kLogitRows, draws_.size() - begin));
-    std::vector<std::int64_t> rows;
-    for (const Draw& draw : part) rows.push_back(draw.row);
-    float* z = lane_.logits_after(input.model, rows);
-    for (const Draw& draw : part) {
-      const Prompt& prompt = prompts_[draw.prompt];
-      if (draw.sample) draw_token(input, *draw.sample, z);
-      for (std::size_t i = 0; !draw.sample && i < prompt.samples; ++i) draw_token(input, prompt.first_sample + i, z);
-      z += input.model.config.vocab_size;
-    }
+    draw_part(input, std::span(draws_).subspan(begin, std::min(kLogitRows, draws_.size() - begin)));
   }
 }
 
-void LaneSchedule::draw_token(const LaneInput& input, std::size_t sample, float* z) {
-  const bool goes_on = extend_response(input.settings, input.model.config, samples_[sample].key, z, scratch_,
-                                       response(input, sample));
-  if (input.extended) input.extended(samples_[sample].response, !goes_on);
-  if (!goes_on) finish(sample);
+// The threads of the lane share the rows; what is told is told in order.
+void LaneSchedule::draw_part(const LaneInput& input, std::span<const Draw> part) {
+  std::vector<std::int64_t> rows;
+  for (const Draw& draw : part) rows.push_back(draw.row);
+  float* z = lane_.logits_after(input.model, rows, input.threads);
+  const auto samples_of = [&](const Draw& draw) {
+    const Prompt& prompt = prompts_[draw.prompt];
+    return draw.sample ? std::pair(*draw.sample, *draw.sample + 1)
+                       : std::pair(prompt.first_sample, prompt.first_sample + prompt.samples);
+  };
+  std::vector<std::vector<bool>> goes_on(part.size());
+  const auto threads = std::min<std::int64_t>(input.threads, static_cast<std::int64_t>(part.size()));
+  team_.run(static_cast<std::int32_t>(threads), [&](const Team::Member& member) {
+    const auto count = static_cast<std::int64_t>(part.size());
+    for (std::int64_t i = member.first(count); i < member.last(count); ++i) {
+      const auto [first, last] = samples_of(part[static_cast<std::size_t>(i)]);
+      for (std::size_t sample = first; sample < last; ++sample) {
+        goes_on[static_cast<std::size_t>(i)].push_back(extend_response(
+            input.settings, input.model.config, samples_[sample].key, z + i * input.model.config.vocab_size,
+            scratch_[static_cast<std::size_t>(member.index)], response(input, sample)));
+      }
+    }
+  });
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    const auto [first, last] = samples_of(part[i]);
+    for (std::size_t sample = first; sample < last; ++sample) {
+      const bool ended = !goes_on[i][sample - first];
+      if (input.extended) input.extended(samples_[sample].response, ended);
+      if (ended) finish(sample);
+    }
+  }
 }
 
 void LaneSchedule::finish(std::size_t sample) {

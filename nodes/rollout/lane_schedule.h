@@ -23,10 +23,11 @@ struct PromptWork {
 struct LaneInput {
   const TransformerView& model;
   const GenerationSettings& settings;
+  std::int32_t threads;  // of this lane
   std::int64_t slots;
-  std::int64_t block_limit;  // no less than the longest sequence needs
-  std::span<Response> responses;                  // all of them; a lane writes its own
-  std::function<const PromptWork*()> next;        // the next prompt in order, null when there is none
+  std::int64_t block_limit;                          // no less than the longest sequence needs
+  std::span<Response> responses;                     // all of them; a lane writes its own
+  std::function<const PromptWork*()> next;           // the next prompt in order, null when there is none
   std::function<void(std::int64_t, bool)> extended;  // a response has one more token, its last or not; may be empty
   std::function<void(std::span<const std::int64_t>)> finished;  // these ended in one step
 };
@@ -72,7 +73,7 @@ class LaneSchedule {
   void preempt(std::size_t sample);
   void choose_rows(const LaneInput& input);
   void draw(const LaneInput& input);
-  void draw_token(const LaneInput& input, std::size_t sample, float* z);
+  void draw_part(const LaneInput& input, std::span<const Draw> part);
   void finish(std::size_t sample);
   Response& response(const LaneInput& input, std::size_t sample) const {
     return input.responses[static_cast<std::size_t>(samples_[sample].response)];
@@ -88,7 +89,8 @@ class LaneSchedule {
   std::vector<StepRow> rows_;
   std::vector<Draw> draws_;
   std::vector<std::int64_t> ended_;  // responses, in this step
-  std::vector<float> scratch_;
+  Team team_;
+  std::vector<std::vector<float>> scratch_;  // of each thread
   std::int64_t rows_read_ = 0, preemptions_ = 0;
 };
 

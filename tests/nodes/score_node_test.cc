@@ -34,7 +34,7 @@ std::shared_ptr<Rollouts> four_responses(const std::vector<std::string>& texts, 
   auto traj = std::make_shared<Rollouts>();
   for (std::size_t i = 0; i < texts.size(); ++i) {
     std::vector<std::int32_t> ids = tokenizer.encode(texts[i]);
-    if (batch->finish[i] == static_cast<std::uint8_t>(FinishReason::stop)) ids.push_back(tokenizer.eos());
+    if (batch->finish[i] == static_cast<std::uint8_t>(FinishReason::end)) ids.push_back(tokenizer.eos());
     traj->tokens.insert(traj->tokens.end(), ids.begin(), ids.end());
     batch->offsets.push_back(static_cast<std::int64_t>(traj->tokens.size()));
   }

@@ -107,7 +107,8 @@ float sampling_floor(const float* z, std::int64_t vocabulary, float inverse_temp
   float floor = -__builtin_inff();
   const float top = largest_logit(z, vocabulary);
   if (!(__builtin_fabsf(top) < __builtin_inff())) return floor;
-  if (truncation.top_k > 0 && truncation.top_k < vocabulary) floor = kth_largest(z, vocabulary, truncation.top_k, scratch);
+  if (truncation.top_k > 0 && truncation.top_k < vocabulary)
+    floor = kth_largest(z, vocabulary, truncation.top_k, scratch);
   if (truncation.top_p < 1) {
     floor = nucleus_floor(z, vocabulary, inverse_temperature, top, floor, truncation.top_p, scratch);
   }

@@ -116,8 +116,8 @@ TEST(Generation, BudgetSlotsAndThreadsChangeNoBit) {
   const Generated plain = generate(drawn(), asked, settings);
   EXPECT_EQ(plain.report.preemptions, 0);
   std::int64_t preemptions = 0;
-  for (std::int64_t budget : {80, 96, 128, 200, 1000}) {
-    for (std::int32_t threads : {1, 2, 3}) {
+  for (std::int64_t budget : {80, 128, 1000}) {
+    for (std::int32_t threads : {1, 2}) {
       for (std::int64_t slots : {1, 3, 64}) {
         settings.budget = budget;
         settings.threads = threads;
@@ -132,7 +132,18 @@ TEST(Generation, BudgetSlotsAndThreadsChangeNoBit) {
       }
     }
   }
-  EXPECT_GT(preemptions, 100);
+  EXPECT_GT(preemptions, 20);
+}
+
+// Three threads that work together on each product, on however many cores there are.
+TEST(Generation, ThreadsThatShareProductsChangeNoBit) {
+  const auto asked = prompts(1, 12);
+  GenerationSettings settings = settings_for(2, 30);
+  const Generated alone = generate(drawn(), asked, settings);
+  settings.threads = 3;
+  const Generated together = generate(drawn(), asked, settings);
+  EXPECT_EQ(together.report.lanes, 1);
+  expect_equal(alone.responses, together.responses);
 }
 
 TEST(Generation, PreemptedOrNotTheLogprobsAreThoseOfTheTrainingPassToTheBit) {
@@ -306,7 +317,7 @@ TEST(Generation, TellsEveryTokenInOrder) {
 // Random settings: the same bits under any way to run them, and what each setting promises.
 TEST(Generation, HoldsItsPromisesUnderRandomSettings) {
   const StopTexts stop(tokenizer(), {"55", "8"});
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     PhiloxStream stream(mix64(seed));
     const auto asked = prompts(1 + stream.below(12), seed);
     GenerationSettings settings = settings_for(1 + static_cast<std::int64_t>(stream.below(9)), 0);
@@ -320,7 +331,7 @@ TEST(Generation, HoldsItsPromisesUnderRandomSettings) {
     if (stream.below(3) == 0) settings.stop_texts = &stop;
     settings.run_seed = seed;
     const Generated one = generate(trained(), asked, settings);
-    settings.threads = 1 + static_cast<std::int32_t>(stream.below(4));
+    settings.threads = 1 + static_cast<std::int32_t>(stream.below(2));
     settings.slots = 1 + static_cast<std::int64_t>(stream.below(10));
     settings.budget = 16 * (2 + blocks_for(sampling.max_new) + static_cast<std::int64_t>(stream.below(8)));
     const Generated other = generate(trained(), asked, settings);
