@@ -20,7 +20,7 @@ constexpr int kRegisterFloats = 4, kTileRows = 3, kTilePanels = 1;  // 12 of 16
 #endif
 constexpr int kRegisters = static_cast<int>(kLanes) / kRegisterFloats;  // of one row of a panel
 
-constexpr std::int64_t kDepth = 256;              // of a block: a panel takes 16 KiB
+constexpr std::int64_t kDepth = 256;                // of a block: a panel takes 16 KiB
 constexpr std::int64_t kBlockRows = 8 * kTileRows;  // of A that are packed at once: at most 96 KiB
 
 using Register = float __attribute__((vector_size(4 * kRegisterFloats)));
