@@ -75,12 +75,12 @@ void products(double budget) {
       print_row("forward", layer, rows, ours, peer);
       if (rows < 256) continue;
       ours = least_seconds(budget, [&] {
-        linear_input_gradient(floats(w), layer.outputs, layer.inputs, floats(dy), rows, floats(dx), false);
+        linear_input_gradient(floats(w), layer.outputs, layer.inputs, floats(dy), rows, floats(dx), false, 1);
       });
       peer = least_seconds(budget, [&] { at::mm_out(dx, dy, w); });
       print_row("input gradient", layer, rows, ours, peer);
       ours = least_seconds(budget, [&] {
-        linear_weight_gradient(floats(dy), layer.outputs, floats(x), layer.inputs, rows, floats(dw));
+        linear_weight_gradient(floats(dy), layer.outputs, floats(x), layer.inputs, rows, floats(dw), 1);
       });
       peer = least_seconds(budget, [&] { at::mm_out(dw, dy.t(), x); });
       print_row("weight gradient", layer, rows, ours, peer);

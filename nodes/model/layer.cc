@@ -51,11 +51,11 @@ void add_branch(const TransformerView& model, const Branch& branch, const float*
                 float* sum) {
   const std::int64_t hidden = model.config.hidden_size;
   if (branch.norm == kAbsent) {
-    linear(model.panels, branch.w, x, count, sum, true);
+    linear(model.panels, branch.w, x, count, sum, true, model.threads);
     add_bias(model, branch.bias, hidden, count, sum);
     return;
   }
-  linear(model.panels, branch.w, x, count, branch.unnormed, false);
+  linear(model.panels, branch.w, x, count, branch.unnormed, false, model.threads);
   add_bias(model, branch.bias, hidden, count, branch.unnormed);
   norm_rows(model, branch.norm, branch.unnormed, count, normed, branch.scales);
   cpu::kernels().add(normed, count * hidden, sum);
@@ -91,7 +91,7 @@ void project(const TransformerView& model, std::int64_t layer, std::span<const s
   const auto count = static_cast<std::int64_t>(positions.size());
   const std::int64_t width = ProjectionColumns(config).width;
   norm_rows(model, offsets.attention_norm, input, count, normed, at.attention_scales);
-  linear(model.panels, model.panels.layer(layer).query_key_value, normed, count, at.projections, false);
+  linear(model.panels, model.panels.layer(layer).query_key_value, normed, count, at.projections, false, model.threads);
   add_bias(model, offsets.query_key_value_bias, width, count, at.projections);
   if (config.head_norms) norm_heads(model, offsets, count, at);
   const RotaryTable& rotary = model.rotary.of(config.slides(layer));
@@ -113,7 +113,7 @@ void add_mlp(const TransformerView& model, std::int64_t layer, std::int64_t coun
   const ModelConfig& config = model.config;
   const LayerOffsets& offsets = offsets_of(model, layer);
   norm_rows(model, offsets.mlp_norm, middle, count, normed, at.mlp_scales);
-  linear(model.panels, model.panels.layer(layer).gate_up, normed, count, at.gate_up, false);
+  linear(model.panels, model.panels.layer(layer).gate_up, normed, count, at.gate_up, false, model.threads);
   add_bias(model, offsets.gate_up_bias, 2 * config.intermediate_size, count, at.gate_up);
   gated(config, at.gate_up, count, wide);
   const Branch branch{model.panels.layer(layer).down, offsets.down_bias, offsets.mlp_branch_norm, at.mlp_branch,

@@ -19,6 +19,9 @@ struct TransformerView {
   const float* parameters;
   const ForwardPanels& panels;
   const RotaryTables& rotary;
+  std::int32_t threads = 1;  // that share a large product; more than one only outside run_lanes
+
+  TransformerView with_threads(std::int32_t count) const { return {config, layout, parameters, panels, rotary, count}; }
 };
 
 // Buffers of one layer for R rows. Those marked † are read by the backward pass alone: null where none follows.

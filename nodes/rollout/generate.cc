@@ -62,10 +62,11 @@ bool Generator::run(const TransformerView& model, std::span<const std::span<cons
     }
   };
   std::atomic<bool> stopped = false;
+  const TransformerView view = model.with_threads(lanes == 1 ? settings.threads : 1);
   run_lanes(lanes, settings.threads, [&](std::int64_t i) {
     const auto first = static_cast<std::size_t>(i * share);
     const std::size_t size = std::min(static_cast<std::size_t>(share), prompts.size() - first);
-    const LaneInput input{model, prompts.subspan(first, size), static_cast<std::int64_t>(first), settings};
+    const LaneInput input{view, prompts.subspan(first, size), static_cast<std::int64_t>(first), settings};
     const auto samples = static_cast<std::size_t>(settings.samples);
     const std::span<Response> out(responses.data() + first * samples, size * samples);
     const DecodeLane::Finished told = [&](std::span<const std::int64_t> slots) {
