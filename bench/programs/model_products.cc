@@ -52,8 +52,11 @@ void print_row(const char* kind, const Layer& layer, std::int64_t rows, double o
 
 void products(double budget) {
   at::set_num_threads(1);
-  const Layer layers[] = {{"qkv 960x576", 960, 576}, {"gate_up 3072x576", 3072, 576}, {"down 576x1536", 576, 1536},
-                          {"qkv 1024x512", 1024, 512}, {"head 49152x576", 49152, 576}};
+  const Layer layers[] = {{"qkv 960x576", 960, 576},
+                          {"gate_up 3072x576", 3072, 576},
+                          {"down 576x1536", 576, 1536},
+                          {"qkv 1024x512", 1024, 512},
+                          {"head 49152x576", 49152, 576}};
   for (const Layer& layer : layers) {
     const at::Tensor w = at::randn({layer.outputs, layer.inputs});
     const at::Tensor panels = at::randn({cpu::padded(layer.outputs) * layer.inputs});
@@ -62,19 +65,22 @@ void products(double budget) {
       const at::Tensor x = at::randn({rows, layer.inputs}), dy = at::randn({rows, layer.outputs});
       at::Tensor y = at::randn({rows, layer.outputs}), dx = at::randn({rows, layer.inputs});
       at::Tensor dw = at::randn({layer.outputs, layer.inputs});
-      const cpu::Product forward{rows, layer.outputs, layer.inputs, floats(x), layer.inputs, 1, floats(panels),
-                                 cpu::kLanes, cpu::kLanes * layer.inputs, true, floats(y), layer.outputs, false};
+      const cpu::Product forward{rows,           layer.outputs, layer.inputs,
+                                 floats(x),      layer.inputs,  1,
+                                 floats(panels), cpu::kLanes,   cpu::kLanes * layer.inputs,
+                                 true,           floats(y),     layer.outputs,
+                                 false};
       double ours = least_seconds(budget, [&] { cpu::kernels().product(forward); });
       double peer = least_seconds(budget, [&] { at::mm_out(y, x, w.t()); });
       print_row("forward", layer, rows, ours, peer);
       if (rows < 256) continue;
       ours = least_seconds(budget, [&] {
-        linear_input_gradient(floats(w), layer.outputs, layer.inputs, floats(dy), rows, floats(dx), false);
+        linear_input_gradient(floats(w), layer.outputs, layer.inputs, floats(dy), rows, floats(dx), false, 1);
       });
       peer = least_seconds(budget, [&] { at::mm_out(dx, dy, w); });
       print_row("input gradient", layer, rows, ours, peer);
       ours = least_seconds(budget, [&] {
-        linear_weight_gradient(floats(dy), layer.outputs, floats(x), layer.inputs, rows, floats(dw));
+        linear_weight_gradient(floats(dy), layer.outputs, floats(x), layer.inputs, rows, floats(dw), 1);
       });
       peer = least_seconds(budget, [&] { at::mm_out(dw, dy.t(), x); });
       print_row("weight gradient", layer, rows, ours, peer);
@@ -103,12 +109,13 @@ std::unique_ptr<LanguageModel> random_model(const std::string& shape, std::int32
 }
 
 void packed_pass(const LanguageModel& model, const std::string& shape, std::int32_t threads) {
-  // 16 sequences of 128 tokens in chunks of 512 rows.
-  std::vector<std::int32_t> tokens(16 * 128);
+  // A chunk of 512 rows for each thread, in sequences of 128 tokens.
+  const std::int64_t sequences = 4 * threads;
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(sequences) * 129);
   std::vector<std::int64_t> offsets{0}, all;
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::int32_t>(3 + i * 7919 % 20'000);
-  for (std::int64_t i = 0; i < 16; ++i) {
-    offsets.push_back(128 * (i + 1));
+  for (std::int64_t i = 0; i < sequences; ++i) {
+    offsets.push_back(129 * (i + 1));
     all.push_back(i);
   }
   const std::vector<std::uint8_t> mask(tokens.size(), 1);

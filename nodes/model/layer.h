@@ -7,6 +7,7 @@
 #include <span>
 
 #include "nodes/format/model_config.h"
+#include "nodes/model/lanes.h"
 #include "nodes/model/parameters.h"
 #include "nodes/model/rotary.h"
 
@@ -19,6 +20,14 @@ struct TransformerView {
   const float* parameters;
   const ForwardPanels& panels;
   const RotaryTables& rotary;
+  std::int32_t threads = 1;  // that share a large product; more than one only outside run_lanes
+  // Not null: all members of a team make the same calls at the same time, and each computes its share. Forward only.
+  const Team::Member* member = nullptr;
+
+  TransformerView with_threads(std::int32_t count) const { return {config, layout, parameters, panels, rotary, count}; }
+  TransformerView with_member(const Team::Member& of) const {
+    return {config, layout, parameters, panels, rotary, 1, &of};
+  }
 };
 
 // Buffers of one layer for R rows. Those marked † are read by the backward pass alone: null where none follows.

@@ -79,14 +79,16 @@ void mlp_backward(const TransformerView& model, std::int64_t layer, std::int64_t
   const float* dbranch = branch_backward(model, offsets.mlp_branch_norm, at.mlp_branch, at.mlp_branch_scales, d, count,
                                          scratch.branch, gradient);
   gated(model.config, at.gate_up, count, scratch.wide);
-  linear_weight_gradient(dbranch, hidden, scratch.wide, inner, count, gradient + offsets.down);
+  linear_weight_gradient(dbranch, hidden, scratch.wide, inner, count, gradient + offsets.down, model.threads);
   bias_backward(offsets.down_bias, hidden, count, dbranch, gradient);
-  linear_input_gradient(p + offsets.down, hidden, inner, dbranch, count, scratch.wide_gradient, false);
+  linear_input_gradient(p + offsets.down, hidden, inner, dbranch, count, scratch.wide_gradient, false, model.threads);
   gated_backward(model.config, at.gate_up, scratch.wide_gradient, count);
   norm_rows(model, offsets.mlp_norm, middle, count, scratch.normed, nullptr);
-  linear_weight_gradient(at.gate_up, 2 * inner, scratch.normed, hidden, count, gradient + offsets.gate_up);
+  linear_weight_gradient(at.gate_up, 2 * inner, scratch.normed, hidden, count, gradient + offsets.gate_up,
+                         model.threads);
   bias_backward(offsets.gate_up_bias, 2 * inner, count, at.gate_up, gradient);
-  linear_input_gradient(p + offsets.gate_up, 2 * inner, hidden, at.gate_up, count, scratch.normed, false);
+  linear_input_gradient(p + offsets.gate_up, 2 * inner, hidden, at.gate_up, count, scratch.normed, false,
+                        model.threads);
   norm_backward(model, offsets.mlp_norm, middle, at.mlp_scales, scratch.normed, count, d, true, gradient);
 }
 
@@ -96,9 +98,10 @@ void attention_branch_backward(const TransformerView& model, std::int64_t layer,
   const std::int64_t hidden = model.config.hidden_size, queries = model.config.query_size();
   const float* dbranch = branch_backward(model, offsets.attention_branch_norm, at.attention_branch,
                                          at.attention_branch_scales, d, count, scratch.branch, gradient);
-  linear_weight_gradient(dbranch, hidden, at.attended, queries, count, gradient + offsets.output);
+  linear_weight_gradient(dbranch, hidden, at.attended, queries, count, gradient + offsets.output, model.threads);
   bias_backward(offsets.output_bias, hidden, count, dbranch, gradient);
-  linear_input_gradient(model.parameters + offsets.output, hidden, queries, dbranch, count, scratch.wide, false);
+  linear_input_gradient(model.parameters + offsets.output, hidden, queries, dbranch, count, scratch.wide, false,
+                        model.threads);
 }
 
 void project_backward(const TransformerView& model, std::int64_t layer, std::span<const std::int32_t> positions,
@@ -114,10 +117,11 @@ void project_backward(const TransformerView& model, std::int64_t layer, std::spa
                       rotary.cos.data(), rotary.sin.data(), -1.0f);
   if (config.head_norms) heads_backward(model, offsets, count, at, dprojections, gradient);
   norm_rows(model, offsets.attention_norm, input, count, scratch.normed, nullptr);
-  linear_weight_gradient(dprojections, width, scratch.normed, hidden, count, gradient + offsets.query_key_value);
+  linear_weight_gradient(dprojections, width, scratch.normed, hidden, count, gradient + offsets.query_key_value,
+                         model.threads);
   bias_backward(offsets.query_key_value_bias, width, count, dprojections, gradient);
   linear_input_gradient(model.parameters + offsets.query_key_value, width, hidden, dprojections, count, scratch.normed,
-                        false);
+                        false, model.threads);
   norm_backward(model, offsets.attention_norm, input, at.attention_scales, scratch.normed, count, d, true, gradient);
 }
 

@@ -49,19 +49,22 @@ void Passes::reserve(std::size_t lanes) {
   while (lanes_.size() < lanes) lanes_.push_back(std::make_unique<Lane>());
 }
 
-// read_chunk(chunk, lane) leaves a number for each target in lane.output.
+// read_chunk(view, chunk, lane) leaves a number for each target in lane.output.
 template <class Read>
 void Passes::read(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
                   std::span<float> out, const Read& read_chunk) {
   reserve(kReadingLanes);
-  run_lanes(kReadingLanes, settings.threads, [&](std::int64_t l) {
+  // A single chunk has the threads of all lanes for its products.
+  const std::int64_t busy = std::min<std::int64_t>(kReadingLanes, static_cast<std::int64_t>(chunks.size()));
+  const TransformerView view = model.with_threads(busy == 1 ? settings.threads : 1);
+  run_lanes(busy, settings.threads, [&](std::int64_t l) {
     Lane& lane = *lanes_[static_cast<std::size_t>(l)];
     for (auto c = static_cast<std::size_t>(l); c < chunks.size(); c += kReadingLanes) {
       check_stop(settings);
       const Chunk& chunk = chunks[c];
       lane.reserve_targets(chunk.targets.size());
-      forward(model, chunk.rows, lane.activations);
-      read_chunk(chunk, lane);
+      forward(view, chunk.rows, lane.activations);
+      read_chunk(view, chunk, lane);
       for (std::size_t i = 0; i < chunk.index.size(); ++i)
         out[static_cast<std::size_t>(chunk.index[i])] = lane.output[i];
     }
@@ -70,39 +73,41 @@ void Passes::read(const TransformerView& model, std::span<const Chunk> chunks, c
 
 void Passes::logprobs(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
                       std::span<float> logprob) {
-  read(model, chunks, settings, logprob, [&](const Chunk& chunk, Lane& lane) {
-    target_logprobs(model, chunk.targets, lane.activations, settings.inverse_temperature, lane.output.data(), nullptr);
+  read(model, chunks, settings, logprob, [&](const TransformerView& view, const Chunk& chunk, Lane& lane) {
+    target_logprobs(view, chunk.targets, lane.activations, settings.inverse_temperature, lane.output.data(), nullptr);
   });
 }
 
 void Passes::values(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
                     std::span<float> value) {
-  read(model, chunks, settings, value, [&](const Chunk& chunk, Lane& lane) {
-    target_values(model, chunk.targets, lane.activations, lane.output.data());
+  read(model, chunks, settings, value, [&](const TransformerView& view, const Chunk& chunk, Lane& lane) {
+    target_values(view, chunk.targets, lane.activations, lane.output.data());
   });
 }
 
-// train_chunk(c, chunk, lane) goes from the chunk's activations to the gradient of its output in them, and adds the
-// head's part to lane.gradient.
+// train_chunk(view, c, chunk, lane) goes from the chunk's activations to the gradient of its output in them, and adds
+// the head's part to lane.gradient.
 template <class Train>
 const float* Passes::train(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
                            const Train& train_chunk) {
   const std::int64_t size = model.layout.size, lanes = gradient_lanes(size);
   reserve(static_cast<std::size_t>(lanes));
-  run_lanes(lanes, settings.threads, [&](std::int64_t l) {
+  const std::int64_t busy = std::clamp<std::int64_t>(static_cast<std::int64_t>(chunks.size()), 1, lanes);
+  const TransformerView view = model.with_threads(busy == 1 ? settings.threads : 1);
+  run_lanes(busy, settings.threads, [&](std::int64_t l) {
     Lane& lane = *lanes_[static_cast<std::size_t>(l)];
     lane.clear_gradient(size);
     for (auto c = static_cast<std::size_t>(l); c < chunks.size(); c += static_cast<std::size_t>(lanes)) {
       check_stop(settings);
       const Chunk& chunk = chunks[c];
       lane.reserve_targets(chunk.targets.size());
-      forward(model, chunk.rows, lane.activations);
-      train_chunk(c, chunk, lane);
-      backward(model, chunk.rows, lane.activations, floats(lane.gradient));
+      forward(view, chunk.rows, lane.activations);
+      train_chunk(view, c, chunk, lane);
+      backward(view, chunk.rows, lane.activations, floats(lane.gradient));
     }
   });
   float* total = floats(lanes_[0]->gradient);
-  for (std::int64_t l = 1; l < lanes; ++l) {
+  for (std::int64_t l = 1; l < busy; ++l) {
     cpu::kernels().add(floats(lanes_[static_cast<std::size_t>(l)]->gradient), size, total);
   }
   return total;
@@ -110,23 +115,25 @@ const float* Passes::train(const TransformerView& model, std::span<const Chunk> 
 
 const float* Passes::gradient(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
                               const std::function<void(const ChunkLoss&)>& loss) {
-  return train(model, chunks, settings, [&](std::size_t c, const Chunk& chunk, Lane& lane) {
-    target_logprobs(model, chunk.targets, lane.activations, settings.inverse_temperature, lane.output.data(),
-                    lane.entropy.data());
-    loss({c, lane.output, lane.entropy, lane.doutput, lane.dentropy});
-    target_logprobs_backward(model, chunk.targets, chunk.rows.size(), lane.activations, settings.inverse_temperature,
-                             lane.doutput.data(), lane.dentropy.data(), floats(lane.gradient));
-  });
+  return train(
+      model, chunks, settings, [&](const TransformerView& view, std::size_t c, const Chunk& chunk, Lane& lane) {
+        target_logprobs(view, chunk.targets, lane.activations, settings.inverse_temperature, lane.output.data(),
+                        lane.entropy.data());
+        loss({c, lane.output, lane.entropy, lane.doutput, lane.dentropy});
+        target_logprobs_backward(view, chunk.targets, chunk.rows.size(), lane.activations, settings.inverse_temperature,
+                                 lane.doutput.data(), lane.dentropy.data(), floats(lane.gradient));
+      });
 }
 
 const float* Passes::value_gradient(const TransformerView& model, std::span<const Chunk> chunks,
                                     const PassSettings& settings, const std::function<void(const ChunkValues&)>& loss) {
-  return train(model, chunks, settings, [&](std::size_t c, const Chunk& chunk, Lane& lane) {
-    target_values(model, chunk.targets, lane.activations, lane.output.data());
-    loss({c, lane.output, lane.doutput});
-    target_values_backward(model, chunk.targets, chunk.rows.size(), lane.activations, lane.doutput.data(),
-                           floats(lane.gradient));
-  });
+  return train(model, chunks, settings,
+               [&](const TransformerView& view, std::size_t c, const Chunk& chunk, Lane& lane) {
+                 target_values(view, chunk.targets, lane.activations, lane.output.data());
+                 loss({c, lane.output, lane.doutput});
+                 target_values_backward(view, chunk.targets, chunk.rows.size(), lane.activations, lane.doutput.data(),
+                                        floats(lane.gradient));
+               });
 }
 
 }  // namespace rlflow

@@ -60,8 +60,10 @@ void block_backward(const TransformerView& model, std::span<const Target> part, 
   const std::int64_t outputs = model.layout.head_rows, hidden = model.config.hidden_size;
   const auto count = static_cast<std::int64_t>(part.size());
   const float* p = model.parameters;
-  linear_weight_gradient(block.logits, outputs, block.normed, hidden, count, gradient + model.layout.head);
-  linear_input_gradient(p + model.layout.head, outputs, hidden, block.logits, count, block.normed, false);
+  linear_weight_gradient(block.logits, outputs, block.normed, hidden, count, gradient + model.layout.head,
+                         model.threads);
+  linear_input_gradient(p + model.layout.head, outputs, hidden, block.logits, count, block.normed, false,
+                        model.threads);
   cpu::kernels().rms_norm_backward(block.hidden, p + model.layout.final_norm, norm_offset(model.config), block.scales,
                                    block.normed, count, hidden, block.dhidden, false,
                                    gradient + model.layout.final_norm);
@@ -76,7 +78,7 @@ void block_backward(const TransformerView& model, std::span<const Target> part, 
 void logits(const TransformerView& model, const float* hidden, std::int64_t count, float* normed, float* scales,
             float* out) {
   norm_rows(model, model.layout.final_norm, hidden, count, normed, scales);
-  linear(model.panels, model.panels.head(), normed, count, out, false);
+  linear(model.panels, model.panels.head(), normed, count, out, false, model.threads);
 }
 
 void target_logprobs(const TransformerView& model, std::span<const Target> targets, const Activations& activations,

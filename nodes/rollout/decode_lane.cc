@@ -2,9 +2,10 @@
 #include "nodes/rollout/decode_lane.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "nodes/model/attention.h"
 #include "nodes/model/cpu/kernels.h"
+#include "nodes/model/layer.h"
 #include "nodes/model/linear.h"
 
 namespace rlflow {
@@ -25,85 +26,63 @@ void DecodeLane::embed(const TransformerView& model, std::span<const StepRow> ro
         std::pair(&gate_up_, 2 * config.intermediate_size), std::pair(&wide_, config.intermediate_size)}) {
     grow(*buffer, count * width);
   }
+  if (config.branch_norms) grow(branch_, count * config.hidden_size);
   positions_.clear();
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    positions_.push_back(rows[i].position);
-    std::copy_n(model.parameters + model.layout.embedding + rows[i].token * config.hidden_size, config.hidden_size,
-                hidden_.data() + static_cast<std::int64_t>(i) * config.hidden_size);
+  tokens_.clear();
+  for (const StepRow& row : rows) {
+    positions_.push_back(row.position);
+    tokens_.push_back(row.token);
   }
+  rlflow::embed(model, tokens_, hidden_.data());
 }
 
 void DecodeLane::decode(const TransformerView& model, const KvLayout& layout, std::span<const StepRow> rows,
                         std::int32_t threads) {
   embed(model, rows);
   if (scores_.size() < static_cast<std::size_t>(threads)) scores_.resize(static_cast<std::size_t>(threads));
-  team_.run(threads, [&](const Team::Member& member) { decode_part(model, layout, rows, member); });
+  team_.run(threads, [&](const Team::Member& member) { decode_part(model.with_member(member), layout, rows); });
 }
 
-void DecodeLane::decode_part(const TransformerView& model, const KvLayout& layout, std::span<const StepRow> rows,
-                             const Team::Member& member) {
-  const ModelConfig& config = model.config;
+void DecodeLane::decode_part(const TransformerView& model, const KvLayout& layout, std::span<const StepRow> rows) {
   const auto count = static_cast<std::int64_t>(rows.size());
-  const auto eps = static_cast<float>(config.rms_norm_eps);
-  const std::int64_t hidden = config.hidden_size, inner = config.intermediate_size;
-  const std::int64_t first = member.first(count), mine = member.last(count) - first;
-  const auto norm = [&](std::int64_t weight) {
-    cpu::kernels().rms_norm(hidden_.data() + first * hidden, model.parameters + weight, mine, hidden, eps,
-                            normed_.data() + first * hidden, nullptr);
-    member.wait();
-  };
-  const auto product = [&](const ForwardPanels::Matrix& w, const float* x, float* y, bool add) {
-    const std::int64_t panels = (w.rows + cpu::kLanes - 1) / cpu::kLanes;
-    linear_panels(model.panels, w, member.first(panels), member.last(panels), x, count, y, add);
-    member.wait();
-  };
-  for (std::int64_t i = 0; i < config.layers; ++i) {
-    const LayerOffsets& offsets = model.layout.layers[static_cast<std::size_t>(i)];
-    const ForwardPanels::Layer& panels = model.panels.layer(i);
-    norm(offsets.attention_norm);
-    product(panels.query_key_value, normed_.data(), projections_.data(), false);
-    attend(model, layout, rows, i, member);
-    product(panels.output, attended_.data(), hidden_.data(), true);
-    norm(offsets.mlp_norm);
-    product(panels.gate_up, normed_.data(), gate_up_.data(), false);
-    cpu::kernels().swiglu(gate_up_.data() + first * 2 * inner, mine, inner, wide_.data() + first * inner);
-    member.wait();
-    product(panels.down, wide_.data(), hidden_.data(), true);
+  const LayerRows at{.projections = projections_.data(),
+                     .attended = attended_.data(),
+                     .attention_branch = branch_.data(),
+                     .gate_up = gate_up_.data(),
+                     .mlp_branch = branch_.data()};
+  for (std::int64_t i = 0; i < model.config.layers; ++i) {
+    project(model, i, positions_, hidden_.data(), at, normed_.data());
+    attend(model, layout, rows, i);
+    add_attention(model, i, count, at, normed_.data(), hidden_.data());
+    add_mlp(model, i, count, hidden_.data(), at, normed_.data(), wide_.data(), hidden_.data());
   }
 }
 
 // Each thread has some of the heads of keys and values, with the heads of queries that belong to them.
 void DecodeLane::attend(const TransformerView& model, const KvLayout& layout, std::span<const StepRow> rows,
-                        std::int64_t layer, const Team::Member& member) {
+                        std::int64_t layer) {
   const ModelConfig& config = model.config;
-  const ProjectionColumns columns(config);
-  const std::int64_t repeats = config.heads / config.kv_heads, dim = config.head_dim;
-  const std::int64_t first = member.first(config.kv_heads), last = member.last(config.kv_heads);
+  const Team::Member& member = *model.member;
+  const std::int64_t width = ProjectionColumns(config).width, repeats = config.heads / config.kv_heads;
   std::vector<float>& scores = scores_[static_cast<std::size_t>(member.index)];
-  const auto rotate = [&](std::int64_t begin, std::int64_t heads) {
-    cpu::kernels().rope(projections_.data() + begin, columns.width, positions_.data(),
-                        static_cast<std::int64_t>(rows.size()), heads, dim, model.rotary.cos.data(),
-                        model.rotary.sin.data(), 1.0f);
-  };
-  rotate(first * repeats * dim, (last - first) * repeats);
-  rotate(columns.key + first * dim, last - first);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const StepRow& step = rows[i];
-    const float* row = projections_.data() + static_cast<std::int64_t>(i) * columns.width;
+    const float* row = projections_.data() + static_cast<std::int64_t>(i) * width;
     float* out = attended_.data() + static_cast<std::int64_t>(i) * config.query_size();
-    for (std::int64_t kv_head = first; kv_head < last; ++kv_head) {
+    for (std::int64_t kv_head = member.first(config.kv_heads); kv_head < member.last(config.kv_heads); ++kv_head) {
       step.own->store(layout, config, layer, kv_head, step.at, row);
       cpu::PagedAttention attention{
           step.prefix ? step.prefix->span(layout, layer, kv_head, step.prefix->cached) : cpu::PagedSpan{},
           step.own->span(layout, layer, kv_head, step.at + 1),
           step.at + 1,
-          dim,
-          1.0f / std::sqrt(static_cast<float>(dim)),
+          config.head_dim,
+          attention_scale(config),
           nullptr};
+      limit_to_window(config, layer, attention);
       grow(scores, cpu::padded(attention.shared.length) + cpu::padded(attention.own.length));
       attention.scores = scores.data();
       for (std::int64_t head = kv_head * repeats; head < (kv_head + 1) * repeats; ++head) {
-        cpu::kernels().attend_paged(attention, row + head * dim, out + head * dim);
+        cpu::kernels().attend_paged(attention, row + head * config.head_dim, out + head * config.head_dim);
       }
     }
   }
@@ -120,8 +99,7 @@ float* DecodeLane::logits_after(const TransformerView& model, std::span<const st
   for (std::size_t i = 0; i < rows.size(); ++i) {
     std::copy_n(hidden_.data() + rows[i] * hidden, hidden, last_.data() + static_cast<std::int64_t>(i) * hidden);
   }
-  cpu::kernels().rms_norm(last_.data(), model.parameters + model.layout.final_norm, count, hidden,
-                          static_cast<float>(model.config.rms_norm_eps), last_normed_.data(), nullptr);
+  norm_rows(model, model.layout.final_norm, last_.data(), count, last_normed_.data(), nullptr);
   const ForwardPanels::Matrix& head = model.panels.head();
   const std::int64_t panels = (head.rows + cpu::kLanes - 1) / cpu::kLanes;
   team_.run(threads, [&](const Team::Member& member) {

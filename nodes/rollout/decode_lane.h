@@ -32,14 +32,13 @@ class DecodeLane {
 
  private:
   void embed(const TransformerView& model, std::span<const StepRow> rows);
-  void decode_part(const TransformerView& model, const KvLayout& layout, std::span<const StepRow> rows,
-                   const Team::Member& member);
-  void attend(const TransformerView& model, const KvLayout& layout, std::span<const StepRow> rows, std::int64_t layer,
-              const Team::Member& member);
+  // What one thread of the team does; `model` is its member's view.
+  void decode_part(const TransformerView& model, const KvLayout& layout, std::span<const StepRow> rows);
+  void attend(const TransformerView& model, const KvLayout& layout, std::span<const StepRow> rows, std::int64_t layer);
 
-  std::vector<std::int32_t> positions_;
+  std::vector<std::int32_t> positions_, tokens_;
   Team team_;
-  std::vector<float> hidden_, normed_, projections_, attended_, gate_up_, wide_;
+  std::vector<float> hidden_, normed_, projections_, attended_, branch_, gate_up_, wide_;
   std::vector<std::vector<float>> scores_;  // of each thread
   std::vector<float> last_, last_normed_, logits_;
 };

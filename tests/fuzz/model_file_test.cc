@@ -38,9 +38,10 @@ void expect_kept(const std::string& bytes) {
 }
 
 // Numbers and words that stand for sizes, kinds and offsets: where a reader could be led astray.
-const std::vector<std::string> kWords = {"0",    "-1",    "1e308", "18446744073709551615", "null", "true", "[]",
-                                         "{}",   "\"x\"", "0.5",   "4294967296",           "2",    "\"\"", "[1,2]",
-                                         "1e-9", "1",     "[0,8]", "\"linear\"",           "\"\\u0000\""};
+const std::vector<std::string> kWords = {
+    "0",    "-1",    "1e308", "18446744073709551615", "null",       "true", "[]",
+    "{}",   "\"x\"", "0.5",   "4294967296",           "2",          "\"\"", "[1,2]",
+    "1e-9", "1",     "[0,8]", "\"linear\"",           "\"\\u0000\""};
 
 // Replaces what stands between a colon and the next comma or brace.
 std::string with_other_value(const std::string& text, PhiloxStream& stream) {
@@ -50,8 +51,7 @@ std::string with_other_value(const std::string& text, PhiloxStream& stream) {
   const std::size_t colon = colons[stream.below(colons.size())];
   const std::size_t end = text.find_first_of(",}", colon);
   if (end == std::string::npos) return text;
-  return text.substr(0, colon + 1) + kWords[stream.below(kWords.size())] +
-         text.substr(end);
+  return text.substr(0, colon + 1) + kWords[stream.below(kWords.size())] + text.substr(end);
 }
 
 // Were the seeds refused, all that is made of them would be too, and nothing be tested.

@@ -40,8 +40,7 @@ inline void score(const Span& span, std::int64_t visible, const float* q, std::i
     for (std::int64_t d = 0; d < head_dim; ++d) total += q[d] * load(keys.at + d * keys.stride);
     total *= scale;
     if (visible - j < kLanes || j < span.first) {
-      Int lane;
-      for (int i = 0; i < 16; ++i) lane[i] = i;
+      const Int lane = lane_numbers();
       const Int seen = (lane < static_cast<std::int32_t>(visible - j < kLanes ? visible - j : kLanes)) &
                        (lane >= static_cast<std::int32_t>(span.first > j ? span.first - j : 0));
       total = choose(seen, total, splat(-__builtin_inff()));

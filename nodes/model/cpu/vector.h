@@ -8,10 +8,70 @@
 namespace rlflow::cpu::RLFLOW_ISA {
 namespace {
 
+using Vec8 = float __attribute__((vector_size(32)));
+using Vec4 = float __attribute__((vector_size(16)));
+
+#if defined(__AVX2__) && !defined(__AVX512F__)
+
+// Sixteen numbers in two registers. The compiler would keep a vector of 64 bytes in memory where no register is as
+// wide. A scalar becomes sixteen of itself.
+template <class Half, class Scalar>
+struct Pair {
+  Half low, high;
+
+  Pair() = default;
+  Pair(Half l, Half h) : low(l), high(h) {}
+  Pair(Scalar x) : low(x - Half{}), high(x - Half{}) {}
+  Scalar operator[](std::int64_t i) const { return i < 8 ? low[i] : high[i - 8]; }
+  Pair operator-() const { return {-low, -high}; }
+  Pair& operator+=(Pair b) { return *this = *this + b; }
+  Pair& operator*=(Pair b) { return *this = *this * b; }
+
+  friend Pair operator+(Pair a, Pair b) { return {a.low + b.low, a.high + b.high}; }
+  friend Pair operator-(Pair a, Pair b) { return {a.low - b.low, a.high - b.high}; }
+  friend Pair operator*(Pair a, Pair b) { return {a.low * b.low, a.high * b.high}; }
+  friend Pair operator/(Pair a, Pair b) { return {a.low / b.low, a.high / b.high}; }
+  friend Pair operator&(Pair a, Pair b) { return {a.low & b.low, a.high & b.high}; }
+  friend Pair operator|(Pair a, Pair b) { return {a.low | b.low, a.high | b.high}; }
+  friend Pair operator<<(Pair a, int count) { return {a.low << count, a.high << count}; }
+  friend Pair operator>>(Pair a, int count) { return {a.low >> count, a.high >> count}; }
+  // A true lane is -1.
+  friend auto operator<(Pair a, Pair b) { return both(a.low < b.low, a.high < b.high); }
+  friend auto operator>(Pair a, Pair b) { return both(a.low > b.low, a.high > b.high); }
+  friend auto operator>=(Pair a, Pair b) { return both(a.low >= b.low, a.high >= b.high); }
+
+ private:
+  using Truth = std::int32_t __attribute__((vector_size(32)));
+  static Pair<Truth, std::int32_t> both(Truth l, Truth h) { return {l, h}; }
+};
+
+using Int8 = std::int32_t __attribute__((vector_size(32)));
+using Vec = Pair<Vec8, float>;
+using Int = Pair<Int8, std::int32_t>;
+
+inline Vec splat(float x) { return x; }
+inline Int lane_numbers() { return {Int8{0, 1, 2, 3, 4, 5, 6, 7}, Int8{8, 9, 10, 11, 12, 13, 14, 15}}; }
+inline Vec choose(Int mask, Vec a, Vec b) { return {mask.low ? a.low : b.low, mask.high ? a.high : b.high}; }
+inline Int truncated(Vec v) { return {__builtin_convertvector(v.low, Int8), __builtin_convertvector(v.high, Int8)}; }
+inline Vec floating(Int v) { return {__builtin_convertvector(v.low, Vec8), __builtin_convertvector(v.high, Vec8)}; }
+inline Vec8 added_halves(Vec v) { return v.low + v.high; }
+
+#else
+
 using Vec = float __attribute__((vector_size(64)));
 using Int = std::int32_t __attribute__((vector_size(64)));
 
 inline Vec splat(float x) { return x - Vec{}; }
+inline Int lane_numbers() { return Int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}; }
+inline Vec choose(Int mask, Vec a, Vec b) { return mask ? a : b; }
+inline Int truncated(Vec v) { return __builtin_convertvector(v, Int); }
+inline Vec floating(Int v) { return __builtin_convertvector(v, Vec); }
+inline Vec8 added_halves(Vec v) {
+  return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
+         __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+#endif
 
 inline Vec load(const float* p) {
   Vec v;
@@ -37,16 +97,11 @@ inline void store_part(float* p, Vec v, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) p[i] = lanes[i];
 }
 
-inline Vec choose(Int mask, Vec a, Vec b) { return mask ? a : b; }
 inline Vec larger(Vec a, Vec b) { return choose(a > b, a, b); }
-
-using Vec8 = float __attribute__((vector_size(32)));
-using Vec4 = float __attribute__((vector_size(16)));
 
 // The lanes added in the tree (i, i+8), (i, i+4), (i, i+2), (i, i+1).
 inline float sum(Vec v) {
-  Vec8 a = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
-           __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+  const Vec8 a = added_halves(v);
   Vec4 b = __builtin_shufflevector(a, a, 0, 1, 2, 3) + __builtin_shufflevector(a, a, 4, 5, 6, 7);
   return (b[0] + b[2]) + (b[1] + b[3]);
 }
@@ -62,8 +117,8 @@ inline Vec exp(Vec x) {
   const Vec t = x * 1.44269504088896341f;
   const Vec nearest = t + choose(t < 0.0f, splat(-0.5f), splat(0.5f));
   const Vec bounded = choose(nearest > 128.0f, splat(128.0f), choose(nearest < -126.0f, splat(-126.0f), nearest));
-  const Int n = __builtin_convertvector(bounded, Int);
-  const Vec f = __builtin_convertvector(n, Vec);
+  const Int n = truncated(bounded);
+  const Vec f = floating(n);
   const Vec r = (x - f * 0.693359375f) - f * -2.12194440e-4f;
   Vec y = r * 1.9875691500e-4f + 1.3981999507e-3f;
   y = y * r + 8.3334519073e-3f;
@@ -89,7 +144,7 @@ inline Vec log(Vec x) {
   const Int small = m < 0.707106781186547524f;
   exponent += small;  // a true lane is -1
   m = choose(small, m + m, m) - 1.0f;
-  const Vec e = __builtin_convertvector(exponent, Vec);
+  const Vec e = floating(exponent);
   const Vec z = m * m;
   Vec y = m * 7.0376836292e-2f + -1.1514610310e-1f;
   y = y * m + 1.1676998740e-1f;
