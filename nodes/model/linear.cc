@@ -8,8 +8,8 @@
 namespace rlflow {
 namespace {
 
-// Multiply-adds that are worth a thread of their own: some tenths of a millisecond, so that a thread which is late costs
-// little beside them.
+// Multiply-adds that are worth a thread of their own: some tenths of a millisecond, so that a thread which is late
+// costs little beside them.
 constexpr std::int64_t kWorth = 1 << 23;
 // Parts are whole panels of two tiles, or whole tiles of rows, in every instruction set.
 constexpr std::int64_t kColumnStep = 2 * cpu::kLanes, kRowStep = 12;

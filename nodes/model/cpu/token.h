@@ -47,7 +47,9 @@ void token_logprob_backward(float* z, std::int64_t vocabulary, float inverse_tem
     const Vec shifted = load_part(z + v, vocabulary - v, -__builtin_inff()) * inverse_temperature - s.top;
     const Vec p = exp(shifted) / s.mass;
     const Vec slope = choose(p > 0.0f, p * (shifted - log_mass + entropy), p);
-    store_part(z + v, (p * dlogprob + slope * dentropy) * -inverse_temperature, vocabulary - v);
+    const Vec likelihood = p * dlogprob;  // named, so that the order of operations is the same in all tables
+    const Vec spread = slope * dentropy;
+    store_part(z + v, (likelihood + spread) * -inverse_temperature, vocabulary - v);
   }
   z[token] += dlogprob * inverse_temperature;
 }

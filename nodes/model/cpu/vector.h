@@ -154,7 +154,9 @@ inline Vec log(Vec x) {
   y = y * m + 2.0000714765e-1f;
   y = y * m + -2.4999993993e-1f;
   y = y * m + 3.3333331174e-1f;
-  y = y * m * z + e * -2.12194440e-4f - z * 0.5f;
+  const Vec cubic = y * m * z;  // named: which product is fused with the sum must not depend on the table
+  const Vec correction = e * -2.12194440e-4f;
+  y = cubic + correction - z * 0.5f;
   return choose(x < __builtin_inff(), m + y + e * 0.693359375f, x);
 }
 
