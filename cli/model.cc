@@ -155,7 +155,8 @@ void print_facts(const ModelFacts& facts) {
     table.rows.push_back({"shape", s["layers"].dump() + " layers, hidden " + s["hidden"].dump() + ", heads " +
                                        s["heads"].dump() + " (" + s["kv_heads"].dump() + " of keys and values) of " +
                                        s["head_dim"].dump() + ", mlp " + s["intermediate"].dump()});
-    table.rows.push_back({"vocabulary", s["vocab"].dump() + (s["tied"].get<bool>() ? ", head tied to the embedding" : "")});
+    table.rows.push_back(
+        {"vocabulary", s["vocab"].dump() + (s["tied"].get<bool>() ? ", head tied to the embedding" : "")});
     table.rows.push_back({"positions", s["positions"].get<std::int64_t>() > 0 ? s["positions"].dump() : "not said"});
     table.rows.push_back({"parameters", count_text(o["parameters"])});
     const json& m = o["memory"];

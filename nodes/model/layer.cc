@@ -42,7 +42,8 @@ void multiply(const TransformerView& model, const ForwardPanels::Matrix& w, cons
 void add_bias(const TransformerView& model, std::int64_t offset, std::int64_t size, std::int64_t count, float* y) {
   if (offset == kAbsent) return;
   const RowShare rows(model, count);
-  for (std::int64_t row = rows.first; row < rows.last; ++row) cpu::kernels().add(model.parameters + offset, size, y + row * size);
+  for (std::int64_t row = rows.first; row < rows.last; ++row)
+    cpu::kernels().add(model.parameters + offset, size, y + row * size);
 }
 
 // Normalises the query and key heads of each row in place.
