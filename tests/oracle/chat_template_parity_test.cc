@@ -9,6 +9,7 @@
 #include "nodes/format/chat_template.h"
 #include "nodes/format/json.h"
 #include "nodes/format/tokenizer.h"
+#include "tests/oracle/oracle_script.h"
 #include "tests/support/test_size.h"
 
 namespace rlflow {
@@ -49,17 +50,10 @@ void compare_folder(const fs::path& folder, int count) {
 }
 
 TEST(ChatTemplateParity, EveryKnownTemplate) {
-  const char* python = std::getenv("RLFLOW_ORACLE_PYTHON");
-  if (!python) GTEST_SKIP() << "RLFLOW_ORACLE_PYTHON is not set: nothing to compare with";
+  if (!std::getenv("RLFLOW_ORACLE_PYTHON")) GTEST_SKIP() << "RLFLOW_ORACLE_PYTHON is not set: nothing to compare with";
   const fs::path out = fs::path(RLFLOW_BINARY_DIR) / "oracle/chat_templates";
   const int count = testing::long_size() ? 2'000 : 200;
-  std::string command = std::string(python) + " " + RLFLOW_SOURCE_DIR + "/tests/oracle/chat_template_parity.py " +
-                        out.string() + " " + std::to_string(count);
-  if (const char* more = std::getenv("RLFLOW_ORACLE_TOKENIZERS")) {
-    std::istringstream folders(more);
-    for (std::string folder; std::getline(folders, folder, ':');) command += " " + folder;
-  }
-  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  ASSERT_NO_FATAL_FAILURE(testing::write_tokenizer_cases("chat_template_parity.py", out, count));
   int folders = 0;
   for (const auto& folder : fs::directory_iterator(out)) {
     compare_folder(folder.path(), count);

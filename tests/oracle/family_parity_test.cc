@@ -11,6 +11,7 @@
 #include "nodes/model/language_model.h"
 #include "nodes/model/passes.h"
 #include "nodes/rollout/generate.h"
+#include "tests/nodes/model/packed_responses.h"
 
 namespace rlflow {
 namespace {
@@ -165,25 +166,11 @@ TEST_P(FamilyParity, SampledLogprobsAreThoseOfThePackedPass) {
   std::vector<Response> responses;
   Generator generator;
   ASSERT_TRUE(generator.run(model_->view(), views, settings, responses));
-  std::vector<std::int32_t> prompt_tokens, tokens, group;
-  std::vector<std::int64_t> prompt_offsets{0}, offsets{0}, all;
-  std::vector<float> sampled;
-  for (const auto& prompt : asked) {
-    prompt_tokens.insert(prompt_tokens.end(), prompt.begin(), prompt.end());
-    prompt_offsets.push_back(static_cast<std::int64_t>(prompt_tokens.size()));
-  }
-  for (std::size_t i = 0; i < responses.size(); ++i) {
-    tokens.insert(tokens.end(), responses[i].tokens.begin(), responses[i].tokens.end());
-    sampled.insert(sampled.end(), responses[i].logprob.begin(), responses[i].logprob.end());
-    offsets.push_back(static_cast<std::int64_t>(tokens.size()));
-    group.push_back(static_cast<std::int32_t>(i / 2));
-    all.push_back(static_cast<std::int64_t>(i));
-  }
-  std::vector<float> logprob(tokens.size());
+  const testing::PackedResponses packed(asked, responses, 2);
+  std::vector<float> logprob(packed.tokens.size());
   Passes passes;
-  passes.logprobs(model_->view(), pack_responses({prompt_tokens, prompt_offsets}, {tokens, offsets}, group, all, 150),
-                  {1, 1, {}}, logprob);
-  EXPECT_EQ(logprob, sampled);
+  passes.logprobs(model_->view(), packed.chunks(150), {1, 1, {}}, logprob);
+  EXPECT_EQ(logprob, packed.sampled);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, FamilyParity, ::testing::ValuesIn(kNames),

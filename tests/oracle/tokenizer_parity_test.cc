@@ -8,6 +8,7 @@
 
 #include "nodes/format/json.h"
 #include "nodes/format/tokenizer.h"
+#include "tests/oracle/oracle_script.h"
 #include "tests/support/test_size.h"
 
 namespace rlflow {
@@ -71,17 +72,10 @@ int compare_folder(const std::filesystem::path& folder) {
 }
 
 TEST(TokenizerParity, IdsAndTextsOfEveryFamily) {
-  const char* python = std::getenv("RLFLOW_ORACLE_PYTHON");
-  if (!python) GTEST_SKIP() << "RLFLOW_ORACLE_PYTHON is not set: nothing to compare with";
+  if (!std::getenv("RLFLOW_ORACLE_PYTHON")) GTEST_SKIP() << "RLFLOW_ORACLE_PYTHON is not set: nothing to compare with";
   const std::filesystem::path out = std::filesystem::path(RLFLOW_BINARY_DIR) / "oracle/tokenizers";
   const int count = testing::long_size() ? 50'000 : 10'000;
-  std::string command = std::string(python) + " " + RLFLOW_SOURCE_DIR + "/tests/oracle/tokenizer_parity.py " +
-                        out.string() + " " + std::to_string(count);
-  if (const char* more = std::getenv("RLFLOW_ORACLE_TOKENIZERS")) {
-    std::istringstream folders(more);
-    for (std::string folder; std::getline(folders, folder, ':');) command += " " + folder;
-  }
-  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  ASSERT_NO_FATAL_FAILURE(testing::write_tokenizer_cases("tokenizer_parity.py", out, count));
   int folders = 0;
   for (const auto& folder : std::filesystem::directory_iterator(out)) {
     EXPECT_EQ(compare_folder(folder.path()), count);

@@ -13,6 +13,7 @@
 #include "nodes/model/language_model.h"
 #include "nodes/model/passes.h"
 #include "nodes/rollout/kv_blocks.h"
+#include "tests/nodes/model/packed_responses.h"
 
 namespace rlflow {
 namespace {
@@ -82,22 +83,10 @@ GenerationSettings settings_for(std::int64_t samples, std::int64_t max_new) {
 // The log-probabilities of the training pass for the tokens of these responses.
 std::vector<float> read_again(const LanguageModel& model, const std::vector<Tokens>& asked,
                               const std::vector<Response>& responses, std::int64_t samples, double temperature) {
-  Tokens prompt_tokens, tokens, group;
-  std::vector<std::int64_t> prompt_offsets{0}, offsets{0}, all;
-  for (const Tokens& prompt : asked) {
-    prompt_tokens.insert(prompt_tokens.end(), prompt.begin(), prompt.end());
-    prompt_offsets.push_back(static_cast<std::int64_t>(prompt_tokens.size()));
-  }
-  for (std::size_t i = 0; i < responses.size(); ++i) {
-    tokens.insert(tokens.end(), responses[i].tokens.begin(), responses[i].tokens.end());
-    offsets.push_back(static_cast<std::int64_t>(tokens.size()));
-    group.push_back(static_cast<std::int32_t>(i / static_cast<std::size_t>(samples)));
-    all.push_back(static_cast<std::int64_t>(i));
-  }
+  const testing::PackedResponses packed(asked, responses, samples);
   Passes passes;
-  std::vector<float> logprob(tokens.size());
-  passes.logprobs(model.view(), pack_responses({prompt_tokens, prompt_offsets}, {tokens, offsets}, group, all, 200),
-                  {static_cast<float>(1 / temperature), 2, {}}, logprob);
+  std::vector<float> logprob(packed.tokens.size());
+  passes.logprobs(model.view(), packed.chunks(200), {static_cast<float>(1 / temperature), 2, {}}, logprob);
   return logprob;
 }
 

@@ -13,6 +13,7 @@
 #include "nodes/format/safetensors.h"
 #include "nodes/model/passes.h"
 #include "nodes/rollout/generate.h"
+#include "tests/nodes/model/packed_responses.h"
 
 namespace rlflow {
 namespace {
@@ -194,23 +195,9 @@ TEST_F(Generation, LogprobsAreThoseOfTheTrainingPassToTheBit) {
   const auto asked = prompts();
   for (double temperature : {1.0, 0.6}) {
     const std::vector<Response> responses = generate(*model, asked, temperature);
-    std::vector<std::int32_t> prompt_tokens, tokens, group;
-    std::vector<std::int64_t> prompt_offsets{0}, offsets{0}, all;
-    std::vector<float> sampled;
-    for (const auto& prompt : asked) {
-      prompt_tokens.insert(prompt_tokens.end(), prompt.begin(), prompt.end());
-      prompt_offsets.push_back(static_cast<std::int64_t>(prompt_tokens.size()));
-    }
-    for (std::size_t i = 0; i < responses.size(); ++i) {
-      tokens.insert(tokens.end(), responses[i].tokens.begin(), responses[i].tokens.end());
-      sampled.insert(sampled.end(), responses[i].logprob.begin(), responses[i].logprob.end());
-      offsets.push_back(static_cast<std::int64_t>(tokens.size()));
-      group.push_back(static_cast<std::int32_t>(i / 4));
-      all.push_back(static_cast<std::int64_t>(i));
-    }
-    const std::vector<Chunk> chunks =
-        pack_responses({prompt_tokens, prompt_offsets}, {tokens, offsets}, group, all, 100);
-    EXPECT_EQ(logprobs(*model, chunks, tokens.size(), static_cast<float>(1 / temperature)), sampled);
+    const testing::PackedResponses packed(asked, responses, 4);
+    EXPECT_EQ(logprobs(*model, packed.chunks(100), packed.tokens.size(), static_cast<float>(1 / temperature)),
+              packed.sampled);
   }
 }
 
