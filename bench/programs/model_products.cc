@@ -142,7 +142,7 @@ void decoding(const LanguageModel& model, const std::string& shape, std::int32_t
     for (std::size_t i = 0; i < batch; ++i) prompts.push_back({1, static_cast<std::int32_t>(10 + i), 7, 8});
     const std::vector<std::span<const std::int32_t>> views(prompts.begin(), prompts.end());
     GenerationSettings settings;
-    settings.max_new = 64;
+    settings.sampling.max_new = 64;
     settings.threads = threads;
     std::vector<Response> responses;
     Generator generator;

@@ -22,9 +22,14 @@ void back_up(FileLayer& files, Database& database, std::int64_t version) {
   failpoint("migration: backed up");
 }
 
-// Sums of rows, now that every page has one, and an index that nothing asks.
-void drop_row_sums(Database& database) {
-  database.execute("DROP INDEX tasks_key");
+// Sums of rows go, now that every page has one, and an index that nothing asks; two triggers become one.
+void to_second_version(Database& database) {
+  database.execute(R"sql(DROP INDEX tasks_key; DROP TRIGGER task_outputs; DROP TRIGGER task_final;
+CREATE TRIGGER task_final BEFORE UPDATE OF node,step,slot,ports,key,state ON tasks
+  WHEN OLD.state IN('done','skipped')
+    OR (NEW.state='done' AND (SELECT count(*) FROM outputs WHERE task=NEW.id)!=NEW.ports)
+  BEGIN SELECT RAISE(ABORT,'a finished task is final, and done when all its outputs are there'); END;
+)sql");
   for (const char* table : {"run", "program", "files", "artifacts", "tasks", "versions", "steps"}) {
     database.execute("ALTER TABLE " + std::string(table) + " DROP COLUMN sum");
   }
@@ -33,7 +38,7 @@ void drop_row_sums(Database& database) {
 }  // namespace
 
 std::span<const Migration> migrations() {
-  static const std::array<Migration, 1> kMigrations{{{2, drop_row_sums}}};
+  static const std::array<Migration, 1> kMigrations{{{2, to_second_version}}};
   return kMigrations;
 }
 

@@ -66,11 +66,10 @@ CREATE TRIGGER out_final BEFORE UPDATE ON outputs
   BEGIN SELECT RAISE(ABORT,'an output is never overwritten'); END;
 CREATE TRIGGER task_born BEFORE INSERT ON tasks WHEN NEW.state!='admitted'
   BEGIN SELECT RAISE(ABORT,'a task begins as admitted'); END;
-CREATE TRIGGER task_outputs BEFORE UPDATE OF state ON tasks
-  WHEN NEW.state='done' AND (SELECT count(*) FROM outputs WHERE task=NEW.id)!=NEW.ports
-  BEGIN SELECT RAISE(ABORT,'a task is done when all its outputs are there'); END;
-CREATE TRIGGER task_final BEFORE UPDATE OF node,step,slot,ports,key,state ON tasks WHEN OLD.state IN('done','skipped')
-  BEGIN SELECT RAISE(ABORT,'a finished task is final'); END;
+CREATE TRIGGER task_final BEFORE UPDATE OF node,step,slot,ports,key,state ON tasks
+  WHEN OLD.state IN('done','skipped')
+    OR (NEW.state='done' AND (SELECT count(*) FROM outputs WHERE task=NEW.id)!=NEW.ports)
+  BEGIN SELECT RAISE(ABORT,'a finished task is final, and done when all its outputs are there'); END;
 )sql";
 
 constexpr const char* kVersionTables = R"sql(

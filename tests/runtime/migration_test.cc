@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include <fstream>
+#include <map>
 
 #include "runtime/engine/outcomes.h"
 #include "runtime/store/fsck.h"
@@ -81,6 +82,23 @@ TEST_F(MigrationTest, ARunOfTheFirstVersionGoesOnToTheSameBits) {
   FsckReport report = fsck(files_, run_dir_, true);
   EXPECT_TRUE(report.problems.empty()) << report.problems.front();
   EXPECT_TRUE(report.strays.empty()) << "the backup is the run's own";
+}
+
+TEST_F(MigrationTest, LeavesTheSchemaOfAFreshRun) {
+  bring(migrations(), files_);
+  ASSERT_EQ(testing::run_fake(plan(), base_ / "fresh").code, ExitCode::yes);
+  auto schema_of = [](const fs::path& run_dir) {
+    Database database(run_dir / kDatabaseName, Database::Mode::read);
+    std::map<std::string, std::string> texts;
+    Statement rows = database.prepare("SELECT type||' '||name,coalesce(sql,'') FROM sqlite_master");
+    while (rows.step()) {
+      std::string text = rows.text_at(1);
+      std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });  // a dropped column leaves its line end
+      texts[rows.text_at(0)] = text;
+    }
+    return texts;
+  };
+  EXPECT_EQ(schema_of(run_dir_), schema_of(base_ / "fresh"));
 }
 
 TEST_F(MigrationTest, TheFirstVersionIsReadAsOneToBeBroughtUpToDate) {
