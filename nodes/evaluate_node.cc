@@ -5,6 +5,7 @@
 
 #include "nodes/batches.h"
 #include "nodes/data/dataset.h"
+#include "nodes/model_access.h"
 #include "nodes/node_generation.h"
 #include "nodes/plan_access.h"
 #include "nodes/prompt_encoder.h"
@@ -66,12 +67,13 @@ class EvaluateNode final : public Node {
         reward_name_(reward_of(plan, node).name),
         reward_(make_reward(reward_of(plan, node), place)),
         workers_(static_cast<std::int32_t>(int_at(node.settings, "workers"))),
-        questions_(read_questions(plan, node, tokenizer_, reward_->external())) {
+        questions_(read_questions(plan, node, tokenizer_, reward_->external())),
+        generator_(make_generator(device_of(plan, node))) {
     for (const Question& question : questions_.asked) prompts_.push_back(question.tokens);
   }
 
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
-    return judge(generate(generator_, sampling_, inputs, context, prompts_, {}), context);
+    return judge(generate(*generator_, sampling_, inputs, context, prompts_, {}), context);
   }
 
  private:
@@ -136,7 +138,7 @@ class EvaluateNode final : public Node {
   std::int32_t workers_;
   Questions questions_;
   std::vector<std::span<const std::int32_t>> prompts_;  // into questions_
-  Generator generator_;
+  std::unique_ptr<Generator> generator_;
 };
 
 }  // namespace

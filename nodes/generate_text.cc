@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "nodes/model/language_model.h"
+#include "nodes/model/backend.h"
 #include "nodes/rollout/generate.h"
 #include "runtime/contract/check.h"
 
@@ -83,7 +83,7 @@ GenerationSettings settings_of(const GenerateRequest& request, const ModelConfig
 }  // namespace
 
 std::unique_ptr<ModelInstance> load_language_model(const std::filesystem::path& folder, std::int32_t threads) {
-  return LanguageModel::load_folder(folder, threads);
+  return load_model(folder, {.threads = threads});
 }
 
 bool generate_text(const ModelInstance& instance, const std::filesystem::path& folder, const GenerateRequest& request,
@@ -106,9 +106,9 @@ bool generate_text(const ModelInstance& instance, const std::filesystem::path& f
     if (observer && !piece.empty()) observer(response, piece);
   };
   std::vector<Response> responses;
-  Generator generator;
+  const std::unique_ptr<Generator> generator = make_generator(DeviceKind::cpu);
   const std::vector<std::span<const std::int32_t>> prompts{texts.prompt_ids};
-  const bool whole = generator.run(model->view(), prompts, settings, responses);
+  const bool whole = generator->run(*model, prompts, settings, responses);
   for (Response& response : responses) {
     const bool ended = whole || response.finish != FinishReason::length;
     texts.responses.push_back({response.tokens, response.logprob,

@@ -16,10 +16,12 @@ inline LanguageModel& model_of(const TaskInputs& inputs) {
   return *model;
 }
 
-inline std::int32_t threads_of(const Plan& plan, const PlanNode& node) {
+inline const PlanGroup& group_of(const Plan& plan, const PlanNode& node) {
   RLFLOW_CHECK(node.group.valid(), "node `" + node.name + "` has no group");
-  return plan.groups[node.group.index()].threads;
+  return plan.groups[node.group.index()];
 }
+inline std::int32_t threads_of(const Plan& plan, const PlanNode& node) { return group_of(plan, node).threads; }
+inline DeviceKind device_of(const Plan& plan, const PlanNode& node) { return group_of(plan, node).device; }
 
 // What logits are multiplied by; temperature 0 samples the likeliest token and means log-probabilities at 1.
 inline float inverse_temperature(double temperature) {

@@ -78,7 +78,7 @@ std::vector<Response> generate(
     settings.progress = [&](std::int64_t done) { context.progress(context.progress_self, done, total); };
   }
   std::vector<Response> responses;
-  if (!generator.run(model_of(inputs).view(), prompts, settings, responses)) throw TaskStopped();
+  if (!generator.run(model_of(inputs), prompts, settings, responses)) throw TaskStopped();
   return responses;
 }
 

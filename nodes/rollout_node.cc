@@ -7,6 +7,7 @@
 #include <span>
 
 #include "nodes/batches.h"
+#include "nodes/model_access.h"
 #include "nodes/node_generation.h"
 #include "runtime/contract/check.h"
 
@@ -51,7 +52,8 @@ class RolloutNode final : public Node {
   RolloutNode(const Plan& plan, const PlanNode& node)
       : name_(node.name),
         sampling_(plan, node, int_at(node.constants, "n"), RandomPurpose::sampling),
-        emits_(text_at(node.settings, "emit") == "group") {}
+        emits_(text_at(node.settings, "emit") == "group"),
+        generator_(make_generator(device_of(plan, node))) {}
 
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
     const auto prompts = std::dynamic_pointer_cast<const Prompts>(inputs.payloads.at(1));
@@ -64,7 +66,7 @@ class RolloutNode final : public Node {
         context.emit(static_cast<std::int32_t>(prompt), {payload(samples, prompt, prompts, context)});
       };
     }
-    const std::vector<Response> responses = generate(generator_, sampling_, inputs, context, rows, std::move(emit));
+    const std::vector<Response> responses = generate(*generator_, sampling_, inputs, context, rows, std::move(emit));
     std::shared_ptr<Rollouts> traj = payload(responses, 0, prompts, context);
     for (float logprob : traj->logprob) {
       if (!std::isfinite(logprob))
@@ -91,7 +93,7 @@ class RolloutNode final : public Node {
   std::string name_;
   NodeSampling sampling_;
   bool emits_;
-  Generator generator_;
+  std::unique_ptr<Generator> generator_;
 };
 
 }  // namespace

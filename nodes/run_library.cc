@@ -14,8 +14,8 @@
 #include "nodes/format/tokenizer.h"
 #include "nodes/format/weight_files.h"
 #include "nodes/metric_inputs.h"
+#include "nodes/model/backend.h"
 #include "nodes/model/cpu/kernels.h"
-#include "nodes/model/language_model.h"
 #include "nodes/plan_access.h"
 #include "nodes/reward/examples.h"
 #include "nodes/reward/exec_reward.h"
@@ -63,12 +63,12 @@ class RunLibrary final : public NodeLibrary {
   std::unique_ptr<ModelInstance> make_model(const Plan& plan, ModelId id) override {
     const PlanModel& model = plan.models[id.index()];
     require_executable(model);
-    const std::int32_t threads = plan.groups[model.group.index()].threads;
+    const PlanGroup& group = plan.groups[model.group.index()];
+    const ModelPlace place{group.device, group.first, group.threads};
     const std::filesystem::path folder = model_folder(plan, id);
     check_vocabulary(read_tokenizer(folder).vocabulary_size(), read_model_config(folder).vocab_size, folder);
-    std::unique_ptr<LanguageModel> instance = model.random_init
-                                                  ? LanguageModel::draw(folder, model.init_seed, threads, model.head)
-                                                  : LanguageModel::load_folder(folder, threads, model.head);
+    std::unique_ptr<LanguageModel> instance = model.random_init ? draw_model(folder, model.init_seed, place, model.head)
+                                                                : load_model(folder, place, model.head);
     if (model.trainable) instance->attach_optimizer(adamw_settings(*model.optim));
     return instance;
   }

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "nodes/batches.h"
-#include "nodes/model/passes.h"
+#include "nodes/model/backend.h"
 #include "nodes/model_access.h"
 #include "nodes/payload_cast.h"
 
@@ -33,7 +33,8 @@ class TokenReadingNode final : public Node {
       : name_(node.name),
         kind_(kind),
         budget_(has(node.settings, "micro") ? int_at(node.settings, "micro") : kChunkRows),
-        threads_(threads_of(plan, node)) {}
+        threads_(threads_of(plan, node)),
+        passes_(make_passes(device_of(plan, node))) {}
 
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
     const Responses read = responses_of(inputs, 1);
@@ -45,9 +46,9 @@ class TokenReadingNode final : public Node {
     std::vector<float> numbers(read.tokens->size());
     const bool values = kind_ == Kind::value;
     if (values) {
-      passes_.values(model_of(inputs).view(), chunks, settings, numbers);
+      passes_->values(model_of(inputs), chunks, settings, numbers);
     } else {
-      passes_.logprobs(model_of(inputs).view(), chunks, settings, numbers);
+      passes_->logprobs(model_of(inputs), chunks, settings, numbers);
     }
     double sum = 0;
     for (float number : numbers) sum += number;
@@ -67,7 +68,7 @@ class TokenReadingNode final : public Node {
   Kind kind_;
   std::int64_t budget_;
   std::int32_t threads_;
-  Passes passes_;
+  std::unique_ptr<Passes> passes_;
 };
 
 }  // namespace

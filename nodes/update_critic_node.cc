@@ -4,7 +4,7 @@
 #include "nodes/algo/aggregate.h"
 #include "nodes/algo/value_loss.h"
 #include "nodes/batch_tensors.h"
-#include "nodes/model/passes.h"
+#include "nodes/model/backend.h"
 #include "nodes/model_access.h"
 #include "nodes/payload_cast.h"
 #include "nodes/plan_access.h"
@@ -43,7 +43,8 @@ class UpdateCriticNode final : public Node {
       : clip_(real_at(node.settings, "clip")),
         cut_(update_cut(node.settings)),
         aggregate_(aggregate_of(node.settings)),
-        threads_(threads_of(plan, node)) {
+        threads_(threads_of(plan, node)),
+        passes_(make_passes(device_of(plan, node))) {
     if (aggregate_ == algo::Aggregate::seq_mean_token_sum_norm) max_new_ = max_new_of(plan, node);
   }
 
@@ -68,8 +69,8 @@ class UpdateCriticNode final : public Node {
     const std::vector<Chunk> chunks = pack_responses(rows_of(batch.traj.prompts->tokens), rows_of(batch.traj),
                                                      descriptor.group, selected, cut_.micro);
     std::vector<CriticSums> sums(chunks.size());
-    const float* gradient = passes_.value_gradient(
-        model.view(), chunks, {1.0f, threads_, context.stop},
+    const float* gradient = passes_->value_gradient(
+        model, chunks, {1.0f, threads_, context.stop},
         [&](const ChunkValues& chunk) { sums[chunk.chunk] = loss_of(batch, weights, chunks[chunk.chunk], chunk); });
     CriticSums total;
     for (const CriticSums& part : sums) {
@@ -97,7 +98,7 @@ class UpdateCriticNode final : public Node {
   algo::Aggregate aggregate_;
   std::int32_t threads_;
   std::int64_t max_new_ = 0;
-  Passes passes_;
+  std::unique_ptr<Passes> passes_;
 };
 
 }  // namespace

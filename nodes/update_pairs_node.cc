@@ -4,7 +4,7 @@
 
 #include "nodes/algo/pair_loss.h"
 #include "nodes/batch_tensors.h"
-#include "nodes/model/passes.h"
+#include "nodes/model/backend.h"
 #include "nodes/model_access.h"
 #include "nodes/payload_cast.h"
 #include "nodes/update_loop.h"
@@ -29,7 +29,10 @@ at::Tensor sums_of(std::span<const float> logprob, const BatchDescriptor& batch,
 class UpdatePairsNode final : public Node {
  public:
   UpdatePairsNode(const Plan& plan, const PlanNode& node)
-      : beta_(real_at(node.settings, "beta")), cut_(update_cut(node.settings)), threads_(threads_of(plan, node)) {
+      : beta_(real_at(node.settings, "beta")),
+        cut_(update_cut(node.settings)),
+        threads_(threads_of(plan, node)),
+        passes_(make_passes(device_of(plan, node))) {
     const std::string loss = text_at(node.settings, "loss");
     if (loss != "dpo") throw std::runtime_error("this build has no code for `loss = " + loss + "`");
   }
@@ -59,11 +62,11 @@ class UpdatePairsNode final : public Node {
         pack_responses(rows_of(pairs.prompts), {pairs.tokens, batch.offsets}, batch.group, responses, cut_.micro);
     const PassSettings settings{1.0f, threads_, context.stop};
     std::vector<float> logprob(pairs.tokens.size());
-    passes_.logprobs(model.view(), chunks, settings, logprob);
+    passes_->logprobs(model, chunks, settings, logprob);
 
     Preference preference = preference_of(pairs, reference, logprob, selected);
     const std::vector<float> slope = on_tokens(preference.slope, batch);
-    const float* gradient = passes_.gradient(model.view(), chunks, settings, [&](const ChunkLoss& chunk) {
+    const float* gradient = passes_->gradient(model, chunks, settings, [&](const ChunkLoss& chunk) {
       for (std::size_t i = 0; i < chunk.dlogprob.size(); ++i)
         chunk.dlogprob[i] = slope[static_cast<std::size_t>(chunks[chunk.chunk].index[i])];
     });
@@ -114,7 +117,7 @@ class UpdatePairsNode final : public Node {
   double beta_;
   UpdateCut cut_;
   std::int32_t threads_;
-  Passes passes_;
+  std::unique_ptr<Passes> passes_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "nodes/batches.h"
-#include "nodes/model/passes.h"
+#include "nodes/model/backend.h"
 #include "nodes/model_access.h"
 #include "nodes/payload_cast.h"
 #include "nodes/plan_access.h"
@@ -100,7 +100,8 @@ class UpdatePolicyNode final : public Node {
         objective_(policy_objective(node.settings)),
         cut_(update_cut(node.settings)),
         aggregate_(aggregate_of(node.settings)),
-        threads_(threads_of(plan, node)) {
+        threads_(threads_of(plan, node)),
+        passes_(make_passes(device_of(plan, node))) {
     if (aggregate_ == algo::Aggregate::seq_mean_token_sum_norm) max_new_ = max_new_of(plan, node);
   }
 
@@ -143,12 +144,12 @@ class UpdatePolicyNode final : public Node {
     std::vector<PolicySums> sums(chunks.size());
     std::vector<Gap> gaps(chunks.size());
     const float* gradient =
-        passes_.gradient(model.view(), chunks, {inverse_temperature(descriptor.temperature), threads_, context.stop},
-                         [&](const ChunkLoss& chunk) {
-                           PolicyTokens tokens = tokens_of(batch, weights, chunks[chunk.chunk]);
-                           sums[chunk.chunk] = policy_loss(objective_, tokens, chunk);
-                           gaps[chunk.chunk].add(chunk.logprob, chunks[chunk.chunk], batch.traj.logprob);
-                         });
+        passes_->gradient(model, chunks, {inverse_temperature(descriptor.temperature), threads_, context.stop},
+                          [&](const ChunkLoss& chunk) {
+                            PolicyTokens tokens = tokens_of(batch, weights, chunks[chunk.chunk]);
+                            sums[chunk.chunk] = policy_loss(objective_, tokens, chunk);
+                            gaps[chunk.chunk].add(chunk.logprob, chunks[chunk.chunk], batch.traj.logprob);
+                          });
     PolicySums total;
     for (const PolicySums& part : sums) total += part;
     if (loop.planned() == 0 && batch.traj.version == context.version - 1) {
@@ -183,7 +184,7 @@ class UpdatePolicyNode final : public Node {
   algo::Aggregate aggregate_;
   std::int32_t threads_;
   std::int64_t max_new_ = 0;
-  Passes passes_;
+  std::unique_ptr<Passes> passes_;
 };
 
 }  // namespace

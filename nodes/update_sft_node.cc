@@ -7,7 +7,7 @@
 
 #include "nodes/algo/aggregate.h"
 #include "nodes/batches.h"
-#include "nodes/model/passes.h"
+#include "nodes/model/backend.h"
 #include "nodes/model_access.h"
 #include "nodes/payload_cast.h"
 #include "nodes/token_weights.h"
@@ -19,7 +19,10 @@ namespace {
 class UpdateSftNode final : public Node {
  public:
   UpdateSftNode(const Plan& plan, const PlanNode& node)
-      : cut_(update_cut(node.settings)), aggregate_(aggregate_of(node.settings)), threads_(threads_of(plan, node)) {
+      : cut_(update_cut(node.settings)),
+        aggregate_(aggregate_of(node.settings)),
+        threads_(threads_of(plan, node)),
+        passes_(make_passes(device_of(plan, node))) {
     if (aggregate_ == algo::Aggregate::seq_mean_token_sum_norm) {
       throw std::runtime_error("update `" + node.name +
                                "`: examples have no max_new, so aggregate cannot be "
@@ -46,14 +49,13 @@ class UpdateSftNode final : public Node {
     const TokenWeights weights = token_weights(aggregate_, examples.tokens.offsets, examples.loss_mask, selected, 0);
     const std::vector<Chunk> chunks = pack_examples(rows_of(examples.tokens), examples.loss_mask, selected, cut_.micro);
     std::vector<double> losses(chunks.size());
-    const float* gradient =
-        passes_.gradient(model.view(), chunks, {1.0f, threads_, context.stop}, [&](const ChunkLoss& c) {
-          for (std::size_t i = 0; i < c.logprob.size(); ++i) {
-            const float weight = weights.values[static_cast<std::size_t>(chunks[c.chunk].index[i])];
-            losses[c.chunk] -= static_cast<double>(weight) * c.logprob[i];
-            c.dlogprob[i] = -weight;
-          }
-        });
+    const float* gradient = passes_->gradient(model, chunks, {1.0f, threads_, context.stop}, [&](const ChunkLoss& c) {
+      for (std::size_t i = 0; i < c.logprob.size(); ++i) {
+        const float weight = weights.values[static_cast<std::size_t>(chunks[c.chunk].index[i])];
+        losses[c.chunk] -= static_cast<double>(weight) * c.logprob[i];
+        c.dlogprob[i] = -weight;
+      }
+    });
     double loss = 0;
     for (double part : losses) loss += part;
     loop.step(loss, gradient, {{"tokens", weights.tokens}});
@@ -62,7 +64,7 @@ class UpdateSftNode final : public Node {
   UpdateCut cut_;
   algo::Aggregate aggregate_;
   std::int32_t threads_;
-  Passes passes_;
+  std::unique_ptr<Passes> passes_;
 };
 
 }  // namespace

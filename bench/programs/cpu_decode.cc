@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "nodes/model/cpu_model.h"
 #include "nodes/model/lanes.h"
-#include "nodes/model/language_model.h"
-#include "nodes/rollout/generate.h"
+#include "nodes/rollout/cpu_generator.h"
 
 namespace rlflow {
 namespace {
@@ -46,7 +46,7 @@ double read_bandwidth(std::int32_t threads) {
   return best;
 }
 
-double decode_seconds(const LanguageModel& model, std::int32_t threads, std::int64_t new_tokens, std::size_t batch) {
+double decode_seconds(const CpuModel& model, std::int32_t threads, std::int64_t new_tokens, std::size_t batch) {
   std::vector<std::vector<std::int32_t>> prompts(batch);
   for (std::size_t i = 0; i < batch; ++i) {
     for (std::int32_t t = 0; t < 16; ++t) prompts[i].push_back(100 + t + 16 * static_cast<std::int32_t>(i));
@@ -55,7 +55,7 @@ double decode_seconds(const LanguageModel& model, std::int32_t threads, std::int
   GenerationSettings settings;
   settings.threads = threads;
   settings.sampling.max_new = settings.sampling.min_new = new_tokens;
-  Generator generator;
+  CpuGenerator generator;
   std::vector<Response> responses;
   double first = 0, last = 0;  // from the first tokens on, prompts are not counted
   std::size_t told = 0;
@@ -70,13 +70,13 @@ double decode_seconds(const LanguageModel& model, std::int32_t threads, std::int
 int run(int argc, char** argv) {
   if (argc == 4 && std::string(argv[1]) == "--draw") {
     std::filesystem::create_directories(argv[3]);
-    LanguageModel::draw(argv[2], 1, 2)->export_folder(argv[3]);
+    CpuModel::draw(argv[2], 1, 2)->export_folder(argv[3]);
     return 0;
   }
   if (argc < 5) return std::fputs("usage: cpu_decode FOLDER THREADS NEW BATCH...\n", stderr), 2;
   const std::int32_t threads = std::atoi(argv[2]);
   const std::int64_t new_tokens = std::atoll(argv[3]);
-  const auto model = LanguageModel::load_folder(argv[1], threads);
+  const auto model = CpuModel::load_folder(argv[1], threads);
   std::printf("{\"parameters\": %lld, \"bandwidth\": %.4g", static_cast<long long>(model->layout().size),
               read_bandwidth(threads));
   for (int i = 4; i < argc; ++i) {

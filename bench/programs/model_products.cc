@@ -16,10 +16,10 @@
 #include <functional>
 #include <string>
 
-#include "nodes/model/language_model.h"
+#include "nodes/model/cpu_model.h"
+#include "nodes/model/cpu_passes.h"
 #include "nodes/model/linear.h"
-#include "nodes/model/passes.h"
-#include "nodes/rollout/generate.h"
+#include "nodes/rollout/cpu_generator.h"
 
 namespace {
 
@@ -99,16 +99,16 @@ const char* config_of(const std::string& shape) {
     "tie_word_embeddings": false, "eos_token_id": 2})";
 }
 
-std::unique_ptr<LanguageModel> random_model(const std::string& shape, std::int32_t threads) {
+std::unique_ptr<CpuModel> random_model(const std::string& shape, std::int32_t threads) {
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rlflow_products_" + shape);
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "config.json") << config_of(shape);
-  auto model = LanguageModel::draw(folder, 1, threads);
+  auto model = CpuModel::draw(folder, 1, threads);
   std::filesystem::remove_all(folder);
   return model;
 }
 
-void packed_pass(const LanguageModel& model, const std::string& shape, std::int32_t threads) {
+void packed_pass(const CpuModel& model, const std::string& shape, std::int32_t threads) {
   // A chunk of 512 rows for each thread, in sequences of 128 tokens.
   const std::int64_t sequences = 4 * threads;
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(sequences) * 129);
@@ -120,7 +120,7 @@ void packed_pass(const LanguageModel& model, const std::string& shape, std::int3
   }
   const std::vector<std::uint8_t> mask(tokens.size(), 1);
   const std::vector<Chunk> chunks = pack_examples({tokens, offsets}, mask, all, kChunkRows);
-  Passes passes;
+  CpuPasses passes;
   const auto train = [&] {
     passes.gradient(model.view(), chunks, {1, threads, {}}, [](const ChunkLoss& chunk) {
       for (float& d : chunk.dlogprob) d = 1;
@@ -136,7 +136,7 @@ void packed_pass(const LanguageModel& model, const std::string& shape, std::int3
   std::fflush(stdout);
 }
 
-void decoding(const LanguageModel& model, const std::string& shape, std::int32_t threads) {
+void decoding(const CpuModel& model, const std::string& shape, std::int32_t threads) {
   for (std::size_t batch : {1, 8, 32}) {
     std::vector<std::vector<std::int32_t>> prompts;
     for (std::size_t i = 0; i < batch; ++i) prompts.push_back({1, static_cast<std::int32_t>(10 + i), 7, 8});
@@ -145,7 +145,7 @@ void decoding(const LanguageModel& model, const std::string& shape, std::int32_t
     settings.sampling.max_new = 64;
     settings.threads = threads;
     std::vector<Response> responses;
-    Generator generator;
+    CpuGenerator generator;
     std::size_t count = 0;
     const double seconds = least_seconds(4, [&] {
       generator.run(model.view(), views, settings, responses);

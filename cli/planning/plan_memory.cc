@@ -10,7 +10,7 @@ namespace {
 constexpr double kGpuReserve = 1024.0 * 1024 * 1024;
 constexpr std::int64_t kLogitRows = 1024;    // rows of logits at once
 constexpr std::int64_t kCpuChunkRows = 512;  // as nodes/model/passes.h cuts where `micro` is absent
-constexpr std::int64_t kCpuLanes = 4;        // as nodes/model/passes.cc shares chunks out
+constexpr std::int64_t kCpuLanes = 4;        // as nodes/model/cpu_passes.cc shares chunks out
 constexpr std::int64_t kManyParameters = 16 << 20;
 
 double real(std::int64_t n) { return static_cast<double>(n); }

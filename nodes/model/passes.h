@@ -1,15 +1,14 @@
-// How a log-prob task and a training task run their chunks over the threads of a group.
+// The passes of a log-prob task and of a training task over chunks of packed sequences.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 #include <stop_token>
 #include <vector>
 
 #include "nodes/model/chunks.h"
-#include "nodes/model/transformer.h"
+#include "nodes/model/language_model.h"
 
 namespace rlflow {
 
@@ -36,39 +35,27 @@ struct ChunkValues {
   std::span<float> dvalue;
 };
 
-// Buffers of both kinds of pass, used again from call to call; one caller at a time.
+// Both kinds of pass on one kind of device; its buffers are used again from call to call. One caller at a time. The
+// model must stand on such a device.
 class Passes {
  public:
-  Passes();
-  ~Passes();
-  Passes(const Passes&) = delete;
-  Passes& operator=(const Passes&) = delete;
+  virtual ~Passes() = default;
 
   // logprob[index] of every target.
-  void logprobs(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
-                std::span<float> logprob);
+  virtual void logprobs(const LanguageModel& model, std::span<const Chunk> chunks, const PassSettings& settings,
+                        std::span<float> logprob) = 0;
 
   // value[index] of every target, for a model with a value head.
-  void values(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
-              std::span<float> value);
+  virtual void values(const LanguageModel& model, std::span<const Chunk> chunks, const PassSettings& settings,
+                      std::span<float> value) = 0;
 
-  // The gradient of Σ_chunks loss, laid out as the parameters; valid until the next call. `loss` is called once a
-  // chunk, from several threads. The gradient depends on the chunks and their order, not on `threads`.
-  const float* gradient(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
-                        const std::function<void(const ChunkLoss&)>& loss);
-  const float* value_gradient(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
-                              const std::function<void(const ChunkValues&)>& loss);
-
- private:
-  struct Lane;
-  void reserve(std::size_t lanes);
-  template <class Read>
-  void read(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
-            std::span<float> out, const Read& read_chunk);
-  template <class Train>
-  const float* train(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
-                     const Train& train_chunk);
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  // The gradient of Σ_chunks loss, as LanguageModel::apply takes it; valid until the next call. `loss` is called once a
+  // chunk, perhaps from several threads. The gradient depends on the chunks and their order, not on `threads`.
+  virtual const float* gradient(const LanguageModel& model, std::span<const Chunk> chunks, const PassSettings& settings,
+                                const std::function<void(const ChunkLoss&)>& loss) = 0;
+  virtual const float* value_gradient(const LanguageModel& model, std::span<const Chunk> chunks,
+                                      const PassSettings& settings,
+                                      const std::function<void(const ChunkValues&)>& loss) = 0;
 };
 
 }  // namespace rlflow

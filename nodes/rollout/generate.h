@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "nodes/format/response_text.h"
-#include "nodes/model/transformer.h"
+#include "nodes/model/language_model.h"
 #include "runtime/contract/philox.h"
+#include "runtime/contract/plan.h"
 
 namespace rlflow {
 
@@ -64,27 +65,22 @@ struct GenerationReport {
   std::int64_t preemptions = 0;  // responses that gave their blocks back before they were finished
 };
 
-// Buffers that are used again from call to call; one caller at a time.
+// Samples on one kind of device; its buffers are used again from call to call. One caller at a time.
 class Generator {
  public:
-  Generator();
-  ~Generator();
-  Generator(const Generator&) = delete;
-  Generator& operator=(const Generator&) = delete;
+  virtual ~Generator() = default;
 
-  // Prompts (none empty) → responses, prompt by prompt, `samples` each. Token, log-probability and length of a
-  // response depend on weights, its prompt and its key alone: never on what is generated beside it, on `threads`,
-  // `slots` or `budget`. Throws std::runtime_error when a prompt and max_new exceed the model's positions or the
-  // budget; returns false when stopped.
-  bool run(const TransformerView& model, std::span<const std::span<const std::int32_t>> prompts,
-           const GenerationSettings& settings, std::vector<Response>& responses);
+  // Prompts (none empty) → responses, prompt by prompt, `samples` each, of a model that stands on such a device. Token,
+  // log-probability and length of a response depend on weights, its prompt and its key alone: never on what is
+  // generated beside it, on `threads`, `slots` or `budget`. Throws std::runtime_error when a prompt and max_new exceed
+  // the model's positions or the budget; returns false when stopped.
+  virtual bool run(const LanguageModel& model, std::span<const std::span<const std::int32_t>> prompts,
+                   const GenerationSettings& settings, std::vector<Response>& responses) = 0;
 
-  const GenerationReport& report() const { return report_; }  // of the latest run
-
- private:
-  struct Lane;
-  std::vector<std::unique_ptr<Lane>> lanes_;
-  GenerationReport report_;
+  virtual const GenerationReport& report() const = 0;  // of the latest run
 };
+
+// For models on a device of that kind. Throws std::runtime_error where this build has no backend for it.
+std::unique_ptr<Generator> make_generator(DeviceKind device);
 
 }  // namespace rlflow

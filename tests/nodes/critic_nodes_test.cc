@@ -8,7 +8,7 @@
 #include "nodes/batches.h"
 #include "nodes/kl_reward_node.h"
 #include "nodes/metric_inputs.h"
-#include "nodes/model/language_model.h"
+#include "nodes/model/cpu_model.h"
 #include "nodes/token_advantage_node.h"
 #include "nodes/token_reading_node.h"
 #include "nodes/update_critic_node.h"
@@ -78,7 +78,7 @@ class CriticNodes : public ::testing::Test {
     plan_.nodes.push_back(node);
     return NodeId(plan_.nodes.size() - 1);
   }
-  static TaskResult run(Node& node, std::vector<PayloadPtr> payloads, LanguageModel* model = nullptr) {
+  static TaskResult run(Node& node, std::vector<PayloadPtr> payloads, CpuModel* model = nullptr) {
     TaskInputs inputs;
     inputs.payloads = std::move(payloads);
     inputs.model = model;
@@ -87,19 +87,18 @@ class CriticNodes : public ::testing::Test {
     context.version = 1;
     return node.run(inputs, context);
   }
-  static std::unique_ptr<LanguageModel> critic(double learning_rate = 1e-2) {
-    auto result = LanguageModel::draw(kTiny, 1, 2, Head::value);
+  static std::unique_ptr<CpuModel> critic(double learning_rate = 1e-2) {
+    auto result = CpuModel::draw(kTiny, 1, 2, Head::value);
     AdamWSettings settings;
     settings.schedule.peak = learning_rate;
     result->attach_optimizer(settings);
     return result;
   }
-  std::vector<float> values_of(LanguageModel& model, std::int64_t micro = 512) {
+  std::vector<float> values_of(CpuModel& model, std::int64_t micro = 512) {
     const NodeId id = add({{"micro", Quantity{micro, Unit::tokens}}});
     return data_of(run(*make_value_node(plan_, id), {nullptr, traj_}, &model), 0);
   }
-  TaskResult update(LanguageModel& model, std::vector<float> returns, std::vector<float> old,
-                    Attributes settings = {}) {
+  TaskResult update(CpuModel& model, std::vector<float> returns, std::vector<float> old, Attributes settings = {}) {
     settings.insert({{"clip", 0.5}, {"aggregate", Word{"token_mean"}}, {"epochs", std::int64_t{1}}});
     const NodeId id = add(settings);
     return run(*make_update_critic_node(plan_, id),
@@ -233,7 +232,7 @@ TEST_F(CriticNodes, AMetricIsTakenOutOfItsUpdate) {
 }
 
 TEST_F(CriticNodes, ACriticOfABaseWithoutOneStartsAtZero) {
-  const auto model = LanguageModel::load_folder(kTiny, 2, Head::value);
+  const auto model = CpuModel::load_folder(kTiny, 2, Head::value);
   EXPECT_EQ(model->layout().size, 198464 + 64);
   EXPECT_EQ(model->layout().slots.back().name, "score.weight");
   EXPECT_THAT(values_of(*model), Each(0.0f));
@@ -275,7 +274,7 @@ TEST_F(CriticNodes, TheUpdateDoesNotDependOnMicroForAnyAggregate) {
   for (const char* aggregate :
        {"token_mean", "token_sum", "seq_mean_token_sum", "seq_mean_token_mean", "seq_mean_token_sum_norm"}) {
     const auto one = critic(), other = critic();
-    const auto step = [&](LanguageModel& model, std::int64_t micro) {
+    const auto step = [&](CpuModel& model, std::int64_t micro) {
       const NodeId id = add({{"clip", 0.5},
                              {"aggregate", Word{aggregate}},
                              {"epochs", std::int64_t{1}},
@@ -299,11 +298,11 @@ TEST_F(CriticNodes, ACriticIsSavedAndLoadedWithItsHead) {
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   model->export_folder(folder);
-  const auto again = LanguageModel::load_folder(folder, 1, Head::value);
+  const auto again = CpuModel::load_folder(folder, 1, Head::value);
   EXPECT_TRUE(again->weights_digest() == model->weights_digest());
-  EXPECT_THAT([&] { LanguageModel::load_folder(folder, 1); },
+  EXPECT_THAT([&] { CpuModel::load_folder(folder, 1); },
               ::testing::ThrowsMessage<FormatError>(::testing::HasSubstr("score.weight")));
-  EXPECT_THAT([&] { LanguageModel::load_folder(kTiny, 1, Head::reward); },
+  EXPECT_THAT([&] { CpuModel::load_folder(kTiny, 1, Head::reward); },
               ::testing::ThrowsMessage<FormatError>(::testing::HasSubstr("score.weight")));
   std::filesystem::remove_all(folder);
 }

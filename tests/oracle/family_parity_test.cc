@@ -8,9 +8,9 @@
 
 #include "nodes/format/file.h"
 #include "nodes/format/safetensors.h"
-#include "nodes/model/language_model.h"
-#include "nodes/model/passes.h"
-#include "nodes/rollout/generate.h"
+#include "nodes/model/cpu_model.h"
+#include "nodes/model/cpu_passes.h"
+#include "nodes/rollout/cpu_generator.h"
 #include "tests/nodes/model/packed_responses.h"
 
 namespace rlflow {
@@ -48,7 +48,7 @@ class FamilyParity : public ::testing::TestWithParam<const char*> {
     if (!std::getenv("RLFLOW_ORACLE_PYTHON"))
       GTEST_SKIP() << "RLFLOW_ORACLE_PYTHON is not set: nothing to compare with";
     folder_ = families() / GetParam();
-    model_ = LanguageModel::load_folder(folder_ / "model", 1);
+    model_ = CpuModel::load_folder(folder_ / "model", 1);
     bytes_ = std::make_unique<MappedFile>(folder_ / "expected.safetensors");
     expected_ = std::make_unique<SafetensorsFile>(bytes_->bytes(), "expected.safetensors");
     tokens_ = expected_->vector_at<std::int32_t>("tokens");
@@ -68,7 +68,7 @@ class FamilyParity : public ::testing::TestWithParam<const char*> {
     }
     return largest;
   }
-  static std::vector<float> logits_of(const LanguageModel& model, std::span<const std::int32_t> tokens) {
+  static std::vector<float> logits_of(const CpuModel& model, std::span<const std::int32_t> tokens) {
     PackedRows rows;
     rows.add(tokens);
     Activations activations;
@@ -94,7 +94,7 @@ class FamilyParity : public ::testing::TestWithParam<const char*> {
   }
 
   fs::path folder_;
-  std::unique_ptr<LanguageModel> model_;
+  std::unique_ptr<CpuModel> model_;
   std::unique_ptr<MappedFile> bytes_;
   std::unique_ptr<SafetensorsFile> expected_;
   std::vector<std::int32_t> tokens_;
@@ -102,7 +102,7 @@ class FamilyParity : public ::testing::TestWithParam<const char*> {
 
 TEST_P(FamilyParity, LogitsAndLogprobs) {
   EXPECT_LE(largest_difference(logits_of(*model_, tokens_), values<float>("logits")), 2e-5);
-  Passes passes;
+  CpuPasses passes;
   std::vector<float> logprob(tokens_.size());
   passes.logprobs(model_->view(), chunks(), {1, 1, {}}, logprob);
   logprob.erase(logprob.begin());
@@ -110,7 +110,7 @@ TEST_P(FamilyParity, LogitsAndLogprobs) {
 }
 
 TEST_P(FamilyParity, TheGradientOfACrossEntropy) {
-  Passes passes;
+  CpuPasses passes;
   const float* gradient = passes.gradient(model_->view(), chunks(), {1, 1, {}}, [](const ChunkLoss& chunk) {
     for (float& d : chunk.dlogprob) d = -1.0f / static_cast<float>(chunk.logprob.size());
   });
@@ -142,7 +142,7 @@ TEST_P(FamilyParity, GreedyGeneration) {
           asked.begin() + static_cast<std::ptrdiff_t>(first),
           asked.begin() + static_cast<std::ptrdiff_t>(first + batch));
       std::vector<Response> responses;
-      Generator generator;
+      CpuGenerator generator;
       ASSERT_TRUE(generator.run(model_->view(), views, settings, responses));
       for (std::size_t i = 0; i < batch; ++i) {
         for (std::size_t t = 0; t < responses[i].tokens.size(); ++t, ++compared) {
@@ -164,11 +164,11 @@ TEST_P(FamilyParity, SampledLogprobsAreThoseOfThePackedPass) {
   settings.sampling.max_new = 40;
   settings.samples = 2;
   std::vector<Response> responses;
-  Generator generator;
+  CpuGenerator generator;
   ASSERT_TRUE(generator.run(model_->view(), views, settings, responses));
   const testing::PackedResponses packed(asked, responses, 2);
   std::vector<float> logprob(packed.tokens.size());
-  Passes passes;
+  CpuPasses passes;
   passes.logprobs(model_->view(), packed.chunks(150), {1, 1, {}}, logprob);
   EXPECT_EQ(logprob, packed.sampled);
 }
@@ -180,10 +180,10 @@ TEST(FamilyExport, LoadsInTransformersWithEqualLogits) {
   if (!std::getenv("RLFLOW_ORACLE_PYTHON")) GTEST_SKIP() << "RLFLOW_ORACLE_PYTHON is not set: nothing to compare with";
   const fs::path& root = families();
   for (const char* name : kNames) {
-    const auto model = LanguageModel::load_folder(root / name / "model", 1);
+    const auto model = CpuModel::load_folder(root / name / "model", 1);
     fs::create_directories(root / name / "exported");
     model->export_folder(root / name / "exported");
-    EXPECT_TRUE(LanguageModel::load_folder(root / name / "exported", 1)->weights_digest() == model->weights_digest());
+    EXPECT_TRUE(CpuModel::load_folder(root / name / "exported", 1)->weights_digest() == model->weights_digest());
   }
   expect_python("check", root);
 }

@@ -9,8 +9,8 @@
 #include "nodes/format/file.h"
 #include "nodes/format/json.h"
 #include "nodes/format/tokenizer.h"
-#include "nodes/model/language_model.h"
-#include "nodes/model/passes.h"
+#include "nodes/model/cpu_model.h"
+#include "nodes/model/cpu_passes.h"
 #include "nodes/model/tensor_file.h"
 
 namespace rlflow {
@@ -72,12 +72,12 @@ void write_settings(const std::filesystem::path& file) {
 
 // What the script compares: logits, log-probabilities and entropies of one sequence, the gradient of its loss, and
 // the parameters after three optimizer steps with that gradient.
-void write_observed(LanguageModel& model, const std::vector<std::int32_t>& tokens, const std::filesystem::path& file) {
+void write_observed(CpuModel& model, const std::vector<std::int32_t>& tokens, const std::filesystem::path& file) {
   const std::vector<std::int64_t> offsets{0, static_cast<std::int64_t>(tokens.size())}, all{0};
   std::vector<std::uint8_t> mask(tokens.size(), 1);
   const std::vector<Chunk> chunks = pack_examples({tokens, offsets}, mask, all, 1000);
   std::vector<float> logprob, entropy;
-  Passes passes;
+  CpuPasses passes;
   const std::size_t count = tokens.size() - 1;
   const float* sum =
       passes.gradient(model.view(), chunks, {static_cast<float>(1 / kTemperature), 1, {}}, [&](const ChunkLoss& chunk) {
@@ -111,13 +111,13 @@ void write_observed(LanguageModel& model, const std::vector<std::int32_t>& token
 }
 
 // Values of one sequence and the gradient of their squared distance from 0.7.
-void write_observed_values(const LanguageModel& model, const std::vector<std::int32_t>& tokens,
+void write_observed_values(const CpuModel& model, const std::vector<std::int32_t>& tokens,
                            const std::filesystem::path& file) {
   const std::vector<std::int64_t> offsets{0, static_cast<std::int64_t>(tokens.size())}, all{0};
   std::vector<std::uint8_t> mask(tokens.size(), 1);
   const std::vector<Chunk> chunks = pack_examples({tokens, offsets}, mask, all, 1000);
   std::vector<float> value;
-  Passes passes;
+  CpuPasses passes;
   const float* gradient = passes.value_gradient(model.view(), chunks, {1.0f, 1, {}}, [&](const ChunkValues& chunk) {
     value.assign(chunk.value.begin(), chunk.value.end());
     for (std::size_t i = 0; i < value.size(); ++i)
@@ -138,7 +138,7 @@ void expect_parity(const std::string& name, const Json& changes) {
   const std::filesystem::path folder = std::filesystem::path(RLFLOW_BINARY_DIR) / "oracle" / name;
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder / "model");
-  const auto model = LanguageModel::draw(source_folder(folder / "source", changes), 5, 2);
+  const auto model = CpuModel::draw(source_folder(folder / "source", changes), 5, 2);
   model->attach_optimizer(optimizer_settings());
   model->export_folder(folder / "model");
   write_settings(folder / "settings.json");
@@ -154,7 +154,7 @@ TEST(CriticParity, TheTinyModelWithAValueHead) {
   const std::filesystem::path folder = std::filesystem::path(RLFLOW_BINARY_DIR) / "oracle/critic";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder / "model");
-  const auto model = LanguageModel::draw(kTiny, 5, 2, Head::value);
+  const auto model = CpuModel::draw(kTiny, 5, 2, Head::value);
   model->export_folder(folder / "model");
   write_observed_values(*model, kSequence, folder / "observed.safetensors");
   const std::string command =

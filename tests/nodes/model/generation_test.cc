@@ -1,5 +1,5 @@
 // Does the generation engine give every response the same bits, whatever it is generated beside and with?
-#include "nodes/rollout/generate.h"
+#include "nodes/rollout/cpu_generator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <set>
 
 #include "nodes/model/chunks.h"
-#include "nodes/model/language_model.h"
-#include "nodes/model/passes.h"
+#include "nodes/model/cpu_model.h"
+#include "nodes/model/cpu_passes.h"
 #include "nodes/rollout/kv_blocks.h"
 #include "tests/nodes/model/packed_responses.h"
 
@@ -24,12 +24,12 @@ using Tokens = std::vector<std::int32_t>;
 
 const std::filesystem::path kTiny = std::filesystem::path(RLFLOW_SOURCE_DIR) / "models/tiny";
 
-const LanguageModel& drawn() {
-  static const auto model = LanguageModel::draw(kTiny, 1, 2);
+const CpuModel& drawn() {
+  static const auto model = CpuModel::draw(kTiny, 1, 2);
   return *model;
 }
-const LanguageModel& trained() {
-  static const auto model = LanguageModel::load_folder(kTiny, 2);
+const CpuModel& trained() {
+  static const auto model = CpuModel::load_folder(kTiny, 2);
   return *model;
 }
 const Tokenizer& tokenizer() {
@@ -42,10 +42,10 @@ struct Generated {
   GenerationReport report;
 };
 
-Generated generate(const LanguageModel& model, const std::vector<Tokens>& prompts, const GenerationSettings& settings) {
+Generated generate(const CpuModel& model, const std::vector<Tokens>& prompts, const GenerationSettings& settings) {
   const std::vector<std::span<const std::int32_t>> views(prompts.begin(), prompts.end());
   Generated result;
-  Generator generator;
+  CpuGenerator generator;
   EXPECT_TRUE(generator.run(model.view(), views, settings, result.responses));
   result.report = generator.report();
   return result;
@@ -81,10 +81,10 @@ GenerationSettings settings_for(std::int64_t samples, std::int64_t max_new) {
 }
 
 // The log-probabilities of the training pass for the tokens of these responses.
-std::vector<float> read_again(const LanguageModel& model, const std::vector<Tokens>& asked,
+std::vector<float> read_again(const CpuModel& model, const std::vector<Tokens>& asked,
                               const std::vector<Response>& responses, std::int64_t samples, double temperature) {
   const testing::PackedResponses packed(asked, responses, samples);
-  Passes passes;
+  CpuPasses passes;
   std::vector<float> logprob(packed.tokens.size());
   passes.logprobs(model.view(), packed.chunks(200), {static_cast<float>(1 / temperature), 2, {}}, logprob);
   return logprob;
@@ -196,7 +196,7 @@ TEST(Generation, ABudgetBelowOneSequenceIsRefused) {
   const std::vector<std::span<const std::int32_t>> views{prompt};
   GenerationSettings settings = settings_for(1, 30);
   settings.budget = 63;  // the prompt takes 32, the response 32
-  Generator generator;
+  CpuGenerator generator;
   std::vector<Response> responses;
   EXPECT_THAT([&] { generator.run(drawn().view(), views, settings, responses); },
               ThrowsMessage<std::runtime_error>(HasSubstr("a budget of 63 tokens does not hold the longest prompt with "

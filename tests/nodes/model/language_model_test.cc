@@ -1,5 +1,5 @@
 // Does the transformer compute what it should, forward and backward, and do models survive being saved?
-#include "nodes/model/language_model.h"
+#include "nodes/model/cpu_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <numeric>
 
 #include "nodes/format/safetensors.h"
-#include "nodes/model/passes.h"
-#include "nodes/rollout/generate.h"
+#include "nodes/model/cpu_passes.h"
+#include "nodes/rollout/cpu_generator.h"
 #include "tests/nodes/model/packed_responses.h"
 
 namespace rlflow {
@@ -23,7 +23,7 @@ using ::testing::ThrowsMessage;
 
 const std::filesystem::path kTiny = std::filesystem::path(RLFLOW_SOURCE_DIR) / "models/tiny";
 
-std::unique_ptr<LanguageModel> tiny(std::uint64_t seed = 1) { return LanguageModel::draw(kTiny, seed, 2); }
+std::unique_ptr<CpuModel> tiny(std::uint64_t seed = 1) { return CpuModel::draw(kTiny, seed, 2); }
 
 // Three prompts, two responses each, of lengths 1 to 6.
 struct Batch {
@@ -59,17 +59,17 @@ struct Batch {
   }
 };
 
-std::vector<float> logprobs(const LanguageModel& model, const std::vector<Chunk>& chunks, std::size_t size,
+std::vector<float> logprobs(const CpuModel& model, const std::vector<Chunk>& chunks, std::size_t size,
                             float inverse_temperature = 1) {
-  Passes passes;
+  CpuPasses passes;
   std::vector<float> result(size);
   passes.logprobs(model.view(), chunks, {inverse_temperature, 2, {}}, result);
   return result;
 }
 
 // Σ_t c_t·ℓ_t + h_t·H_t with fixed, uneven coefficients.
-double objective(const LanguageModel& model, const std::vector<Chunk>& chunks, std::vector<float>* gradient) {
-  Passes passes;
+double objective(const CpuModel& model, const std::vector<Chunk>& chunks, std::vector<float>* gradient) {
+  CpuPasses passes;
   std::vector<double> parts(chunks.size());
   const float* sum = passes.gradient(model.view(), chunks, {0.8f, 2, {}}, [&](const ChunkLoss& chunk) {
     for (std::size_t i = 0; i < chunk.logprob.size(); ++i) {
@@ -84,7 +84,7 @@ double objective(const LanguageModel& model, const std::vector<Chunk>& chunks, s
   return std::accumulate(parts.begin(), parts.end(), 0.0);
 }
 
-void set_parameters(LanguageModel& model, const std::vector<float>& values) {
+void set_parameters(CpuModel& model, const std::vector<float>& values) {
   std::vector<TensorView> views;
   for (const ParameterSlot& slot : model.layout().slots) {
     const std::span<const float> part(values.data() + slot.offset, static_cast<std::size_t>(slot.count));
@@ -159,7 +159,7 @@ TEST(Transformer, ThreadsChangeNoBitOfTheGradient) {
   const auto model = tiny();
   const std::vector<Chunk> chunks = Batch().chunks(8);
   const auto gradient = [&](std::int32_t threads) {
-    Passes passes;
+    CpuPasses passes;
     const float* sum = passes.gradient(model->view(), chunks, {1, threads, {}}, [](const ChunkLoss& chunk) {
       for (float& d : chunk.dlogprob) d = 1;
     });
@@ -170,7 +170,7 @@ TEST(Transformer, ThreadsChangeNoBitOfTheGradient) {
 
 class Generation : public ::testing::Test {
  protected:
-  std::vector<Response> generate(const LanguageModel& model, const std::vector<std::vector<std::int32_t>>& prompts,
+  std::vector<Response> generate(const CpuModel& model, const std::vector<std::vector<std::int32_t>>& prompts,
                                  double temperature, std::int32_t threads = 2, std::int64_t samples = 4) {
     const std::vector<std::span<const std::int32_t>> views(prompts.begin(), prompts.end());
     GenerationSettings settings;
@@ -179,7 +179,7 @@ class Generation : public ::testing::Test {
     settings.sampling.temperature = temperature;
     settings.threads = threads;
     std::vector<Response> responses;
-    Generator generator;
+    CpuGenerator generator;
     EXPECT_TRUE(generator.run(model.view(), views, settings, responses));
     return responses;
   }
@@ -234,7 +234,7 @@ TEST_F(Generation, APromptIsToldWhenItsSamplesAreFinished) {
     for (const Response& response : samples) told[prompt].push_back(response.tokens);
   };
   std::vector<Response> responses;
-  Generator generator;
+  CpuGenerator generator;
   ASSERT_TRUE(generator.run(model->view(), views, settings, responses));
   ASSERT_EQ(told.size(), asked.size());
   EXPECT_LT(first_told_at, 4 * 40);
@@ -274,7 +274,7 @@ TEST_F(Generation, StopsWhenAskedAndRefusesPromptsBeyondThePositions) {
   GenerationSettings settings;
   settings.sampling.max_new = 5;
   std::vector<Response> responses;
-  Generator generator;
+  CpuGenerator generator;
   EXPECT_THAT([&] { generator.run(model->view(), views, settings, responses); },
               ThrowsMessage<std::runtime_error>(HasSubstr("max_position_embeddings")));
   settings.sampling.max_new = 4;
@@ -290,7 +290,7 @@ AdamWSettings some_optimizer() {
   return settings;
 }
 
-std::vector<std::byte> saved(const LanguageModel& model, const char* part) {
+std::vector<std::byte> saved(const CpuModel& model, const char* part) {
   VectorSink sink;
   model.save(part, sink);
   return sink.bytes;
@@ -372,14 +372,14 @@ TEST(LanguageModel, AnExportedFolderLoadsWithTheSameWeights) {
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   model->export_folder(folder);
-  EXPECT_TRUE(LanguageModel::load_folder(folder, 1)->weights_digest() == model->weights_digest());
+  EXPECT_TRUE(CpuModel::load_folder(folder, 1)->weights_digest() == model->weights_digest());
   EXPECT_TRUE(std::filesystem::exists(folder / "tokenizer.json"));
-  EXPECT_EQ(LanguageModel::load_folder(folder, 1)->config().rope, model->config().rope);
+  EXPECT_EQ(CpuModel::load_folder(folder, 1)->config().rope, model->config().rope);
   std::filesystem::resize_file(folder / "model.safetensors", 1000);
-  EXPECT_THAT([&] { LanguageModel::load_folder(folder, 1); }, ThrowsMessage<FormatError>(HasSubstr("cut off")));
+  EXPECT_THAT([&] { CpuModel::load_folder(folder, 1); }, ThrowsMessage<FormatError>(HasSubstr("cut off")));
   std::filesystem::remove(folder / "model.safetensors");
   std::ofstream(folder / "pytorch_model.bin") << "x";
-  EXPECT_THAT([&] { LanguageModel::load_folder(folder, 1); },
+  EXPECT_THAT([&] { CpuModel::load_folder(folder, 1); },
               ThrowsMessage<FormatError>(HasSubstr("pytorch_model.bin is never read")));
   std::filesystem::remove_all(folder);
 }
@@ -408,11 +408,11 @@ TEST(LanguageModel, ABf16FolderIsWidenedAndExportedAsF32) {
   write_safetensors(sink, std::move(views), {});
   std::ofstream(root / "in/model.safetensors", std::ios::binary)
       .write(reinterpret_cast<const char*>(sink.bytes.data()), static_cast<std::streamsize>(sink.bytes.size()));
-  const auto widened = LanguageModel::load_folder(root / "in", 1);
+  const auto widened = CpuModel::load_folder(root / "in", 1);
   EXPECT_EQ(widened->parameters()[0], 1.5f);
   EXPECT_EQ(widened->parameters()[widened->layout().size - 1], 1.5f);
   widened->export_folder(root / "out");
-  EXPECT_THAT(LanguageModel::load_folder(root / "out", 1)->config().json, HasSubstr("float32"));
+  EXPECT_THAT(CpuModel::load_folder(root / "out", 1)->config().json, HasSubstr("float32"));
   std::filesystem::remove_all(root);
 }
 

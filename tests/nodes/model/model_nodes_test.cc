@@ -10,7 +10,7 @@
 
 #include "nodes/batches.h"
 #include "nodes/evaluate_node.h"
-#include "nodes/model/language_model.h"
+#include "nodes/model/cpu_model.h"
 #include "nodes/rollout_node.h"
 #include "nodes/signatures/catalog.h"
 #include "nodes/token_reading_node.h"
@@ -68,15 +68,15 @@ class ModelNodes : public ::testing::Test {
     return NodeId(plan_.nodes.size() - 1);
   }
 
-  static std::unique_ptr<LanguageModel> model(double learning_rate = 1e-2) {
-    auto result = LanguageModel::draw(kTiny, 1, 2);
+  static std::unique_ptr<CpuModel> model(double learning_rate = 1e-2) {
+    auto result = CpuModel::draw(kTiny, 1, 2);
     AdamWSettings settings;
     settings.schedule.peak = learning_rate;
     result->attach_optimizer(settings);
     return result;
   }
 
-  static TaskResult run(Node& node, LanguageModel& model, std::vector<PayloadPtr> payloads, Version version = 0) {
+  static TaskResult run(Node& node, CpuModel& model, std::vector<PayloadPtr> payloads, Version version = 0) {
     TaskInputs inputs;
     inputs.payloads = std::move(payloads);
     inputs.model = &model;
@@ -86,7 +86,7 @@ class ModelNodes : public ::testing::Test {
     return node.run(inputs, context);
   }
 
-  std::shared_ptr<const Rollouts> sample(LanguageModel& model) {
+  std::shared_ptr<const Rollouts> sample(CpuModel& model) {
     const TaskResult result = run(*make_rollout_node(plan_, rollout_), model, {nullptr, prompts_});
     return std::dynamic_pointer_cast<const Rollouts>(result.outputs.at(0));
   }
@@ -105,7 +105,7 @@ class ModelNodes : public ::testing::Test {
     return std::make_shared<Numbers>(Kind::logp, traj.batch, true, values);
   }
 
-  TaskResult update(const Attributes& settings, LanguageModel& model, const std::shared_ptr<const Rollouts>& traj,
+  TaskResult update(const Attributes& settings, CpuModel& model, const std::shared_ptr<const Rollouts>& traj,
                     PayloadPtr old = nullptr, PayloadPtr ref = nullptr) {
     const NodeId node = add("step", settings);
     return run(*make_update_policy_node(plan_, node), model, {nullptr, traj, advantages(*traj), old, ref}, 1);

@@ -8,7 +8,7 @@
 
 #include "nodes/format/file.h"
 #include "nodes/format/json.h"
-#include "nodes/model/language_model.h"
+#include "nodes/model/cpu_model.h"
 #include "nodes/model/tensor_file.h"
 #include "nodes/model/weights_export.h"
 
@@ -29,7 +29,7 @@ class Shards : public ::testing::Test {
     folder_ = fs::path(::testing::TempDir()) / "rlflow_shards_test";
     fs::remove_all(folder_);
     fs::create_directories(folder_);
-    model_ = LanguageModel::draw(kTiny, 3, 1);
+    model_ = CpuModel::draw(kTiny, 3, 1);
     fs::copy_file(kTiny / "config.json", folder_ / "config.json");
     write(views());
   }
@@ -47,16 +47,16 @@ class Shards : public ::testing::Test {
   Json index() const { return Json::parse(read_text_file(index_path(), 1 << 20)); }
   void set_index(const Json& index) { std::ofstream(index_path()) << index.dump(); }
   void expect_refused(const std::string& reason, Head head = Head::lm) {
-    EXPECT_THAT([&] { LanguageModel::load_folder(folder_, 1, head); }, ThrowsMessage<FormatError>(HasSubstr(reason)));
+    EXPECT_THAT([&] { CpuModel::load_folder(folder_, 1, head); }, ThrowsMessage<FormatError>(HasSubstr(reason)));
   }
 
   fs::path folder_;
-  std::unique_ptr<LanguageModel> model_;
+  std::unique_ptr<CpuModel> model_;
 };
 
 TEST_F(Shards, LoadAsTheModelTheyWereWrittenFrom) {
   EXPECT_EQ(WeightFiles(folder_).paths().size(), 5u);
-  EXPECT_TRUE(LanguageModel::load_folder(folder_, 1)->weights_digest() == model_->weights_digest());
+  EXPECT_TRUE(CpuModel::load_folder(folder_, 1)->weights_digest() == model_->weights_digest());
   std::uint64_t total = 0;
   for (const TensorView& view : views()) total += view.data.size();
   EXPECT_EQ(index()["metadata"]["total_size"], total);
@@ -138,7 +138,7 @@ TEST_F(Shards, MissingForeignAndMisshapenTensorsAreNamed) {
 
 // A critic may start from a base; a reward model without its head is none.
 TEST_F(Shards, AValueHeadStartsAtZeroAndARewardHeadMustBeThere) {
-  const auto critic = LanguageModel::load_folder(folder_, 1, Head::value);
+  const auto critic = CpuModel::load_folder(folder_, 1, Head::value);
   for (std::int64_t i = 0; i < 64; ++i) EXPECT_EQ(critic->parameters()[critic->layout().head + i], 0.0f);
   expect_refused("no tensor \"score.weight\"", Head::reward);
   const std::vector<float> score(64, 0.5f);
@@ -146,7 +146,7 @@ TEST_F(Shards, AValueHeadStartsAtZeroAndARewardHeadMustBeThere) {
   tensors.push_back({"score.weight", TensorType::f32, {1, 64}, std::as_bytes(std::span(score)), 0});
   write(tensors);
   for (Head head : {Head::value, Head::reward}) {
-    const auto scored = LanguageModel::load_folder(folder_, 1, head);
+    const auto scored = CpuModel::load_folder(folder_, 1, head);
     EXPECT_EQ(scored->parameters()[scored->layout().head], 0.5f);
   }
   expect_refused("\"score.weight\" at offset");

@@ -1,5 +1,5 @@
-// A transformer with its head in memory: parameters, optimizer state, and where it came from.
-#include "nodes/model/language_model.h"
+// A model whose parameters and optimizer state stand in host memory.
+#include "nodes/model/cpu_model.h"
 
 #include <algorithm>
 #include <bit>
@@ -40,7 +40,7 @@ bool belongs(const std::string& name, const ParameterLayout& layout, const Model
 
 }  // namespace
 
-LanguageModel::LanguageModel(std::filesystem::path folder, ModelConfig config, std::int32_t threads, Head head)
+CpuModel::CpuModel(std::filesystem::path folder, ModelConfig config, std::int32_t threads, Head head)
     : config_(std::make_shared<const ModelConfig>(std::move(config))),
       layout_(std::make_shared<const ParameterLayout>(*config_, head)),
       rotary_(std::make_shared<const RotaryTables>(*config_)),
@@ -48,7 +48,7 @@ LanguageModel::LanguageModel(std::filesystem::path folder, ModelConfig config, s
       threads_(threads),
       panels_(*config_, *layout_) {}
 
-LanguageModel::LanguageModel(const LanguageModel& model, at::Tensor parameters)
+CpuModel::CpuModel(const CpuModel& model, at::Tensor parameters)
     : config_(model.config_),
       layout_(model.layout_),
       rotary_(model.rotary_),
@@ -59,8 +59,7 @@ LanguageModel::LanguageModel(const LanguageModel& model, at::Tensor parameters)
   panels_.refresh(floats(parameters_), threads_);
 }
 
-std::unique_ptr<LanguageModel> LanguageModel::load_folder(const std::filesystem::path& folder, std::int32_t threads,
-                                                          Head head) {
+std::unique_ptr<CpuModel> CpuModel::load_folder(const std::filesystem::path& folder, std::int32_t threads, Head head) {
   ModelConfig config = read_model_config(folder);
   const WeightFiles files(folder);
   const ParameterLayout layout(config, head);
@@ -71,7 +70,7 @@ std::unique_ptr<LanguageModel> LanguageModel::load_folder(const std::filesystem:
     if (!belongs(tensor.name, layout, config))
       throw FormatError(files.place(tensor) + " does not belong to this model");
   }
-  std::unique_ptr<LanguageModel> model(new LanguageModel(folder, std::move(config), threads, head));
+  std::unique_ptr<CpuModel> model(new CpuModel(folder, std::move(config), threads, head));
   model->parameters_ = make_floats(layout.size);
   copy_slots(files, stored, floats(model->parameters_));
   if (new_head)
@@ -80,30 +79,30 @@ std::unique_ptr<LanguageModel> LanguageModel::load_folder(const std::filesystem:
   return model;
 }
 
-std::unique_ptr<LanguageModel> LanguageModel::draw(const std::filesystem::path& folder, std::uint64_t seed,
-                                                   std::int32_t threads, Head head) {
-  std::unique_ptr<LanguageModel> model(new LanguageModel(folder, read_model_config(folder), threads, head));
+std::unique_ptr<CpuModel> CpuModel::draw(const std::filesystem::path& folder, std::uint64_t seed, std::int32_t threads,
+                                         Head head) {
+  std::unique_ptr<CpuModel> model(new CpuModel(folder, read_model_config(folder), threads, head));
   model->parameters_ = make_floats(model->layout_->size);
   initialise(*model->config_, *model->layout_, seed, floats(model->parameters_));
   model->panels_.refresh(model->parameters(), threads);
   return model;
 }
 
-void LanguageModel::attach_optimizer(const AdamWSettings& settings) {
+void CpuModel::attach_optimizer(const AdamWSettings& settings) {
   RLFLOW_CHECK(!optimizer_, "a model has one optimizer");
   optimizer_.emplace(settings, *layout_);
 }
 
-AdamWStep LanguageModel::apply(const float* gradient) {
+AdamWStep CpuModel::apply(const float* gradient) {
   RLFLOW_CHECK(optimizer_, "the model is frozen");
   const AdamWStep step = optimizer_->step(floats(parameters_), gradient, threads_);
   if (step.applied) panels_.refresh(parameters(), threads_);
   return step;
 }
 
-WeightsDigest LanguageModel::weights_digest() const { return slots_digest(*layout_, parameters(), "", threads_); }
+WeightsDigest CpuModel::weights_digest() const { return slots_digest(*layout_, parameters(), "", threads_); }
 
-Digest LanguageModel::state_digest() const {
+Digest CpuModel::state_digest() const {
   Hasher hasher;
   hasher.field(hex(weights_digest()));
   if (optimizer_) {
@@ -114,12 +113,12 @@ Digest LanguageModel::state_digest() const {
   return hasher.finish();
 }
 
-std::vector<std::string> LanguageModel::parts() const {
+std::vector<std::string> CpuModel::parts() const {
   if (optimizer_) return {kParametersPart, kOptimizerPart};
   return {kParametersPart};
 }
 
-void LanguageModel::save(std::string_view part, ByteSink& sink) const {
+void CpuModel::save(std::string_view part, ByteSink& sink) const {
   if (part == kParametersPart) {
     write_safetensors(sink, slot_views(*layout_, parameters(), ""), {{"format", "pt"}});
     return;
@@ -132,7 +131,7 @@ void LanguageModel::save(std::string_view part, ByteSink& sink) const {
                     {{"format", "rlflow.adamw/1"}, {kSteps, std::to_string(optimizer_->steps())}});
 }
 
-void LanguageModel::load(std::string_view part, std::span<const std::byte> bytes) {
+void CpuModel::load(std::string_view part, std::span<const std::byte> bytes) {
   const SafetensorsFile file(bytes, "checkpoint part \"" + std::string(part) + "\"");
   if (part == kParametersPart) {
     check_slots(file, layout_->slots, "");
@@ -158,15 +157,15 @@ void LanguageModel::load(std::string_view part, std::span<const std::byte> bytes
   optimizer_->set_steps(std::stoll(text));
 }
 
-std::unique_ptr<ModelInstance> LanguageModel::copy_for_replica(std::string_view dtype) const {
+std::unique_ptr<ModelInstance> CpuModel::copy_for_replica(std::string_view dtype) const {
   if (dtype != "f32")
     throw std::runtime_error("a replica of dtype " + std::string(dtype) + " is not supported on the CPU, only f32");
   at::Tensor copy = make_floats(layout_->size);
   std::copy_n(parameters(), layout_->size, floats(copy));
-  return std::unique_ptr<ModelInstance>(new LanguageModel(*this, std::move(copy)));
+  return std::unique_ptr<ModelInstance>(new CpuModel(*this, std::move(copy)));
 }
 
-void LanguageModel::export_folder(const std::filesystem::path& folder) const {
+void CpuModel::export_folder(const std::filesystem::path& folder) const {
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename().string();
     const bool described = name == "generation_config.json" || name == "special_tokens_map.json" ||
@@ -177,7 +176,7 @@ void LanguageModel::export_folder(const std::filesystem::path& folder) const {
   write_weights(folder, slot_views(*layout_, parameters(), ""), kLargestWeightFile);
 }
 
-std::string LanguageModel::first_difference(std::span<const std::byte> bytes) const {
+std::string CpuModel::first_difference(std::span<const std::byte> bytes) const {
   const SafetensorsFile file(bytes, "parameters");
   for (const ParameterSlot& slot : layout_->slots) {
     const TensorView* tensor = file.find(slot.name);

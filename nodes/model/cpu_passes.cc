@@ -1,9 +1,10 @@
 // How a log-prob task and a training task run their chunks over the threads of a group.
-#include "nodes/model/passes.h"
+#include "nodes/model/cpu_passes.h"
 
 #include <algorithm>
 
 #include "nodes/model/cpu/kernels.h"
+#include "nodes/model/cpu_model.h"
 #include "nodes/model/lanes.h"
 #include "runtime/contract/node.h"
 
@@ -22,9 +23,11 @@ void check_stop(const PassSettings& settings) {
   if (settings.stop.stop_requested()) throw TaskStopped();
 }
 
+TransformerView view_of(const LanguageModel& model) { return static_cast<const CpuModel&>(model).view(); }
+
 }  // namespace
 
-struct Passes::Lane {
+struct CpuPasses::Lane {
   Activations activations;
   std::vector<float> output, entropy, doutput, dentropy;  // output: log-probabilities or values
   at::Tensor gradient;
@@ -42,17 +45,17 @@ struct Passes::Lane {
   }
 };
 
-Passes::Passes() = default;
-Passes::~Passes() = default;
+CpuPasses::CpuPasses() = default;
+CpuPasses::~CpuPasses() = default;
 
-void Passes::reserve(std::size_t lanes) {
+void CpuPasses::reserve(std::size_t lanes) {
   while (lanes_.size() < lanes) lanes_.push_back(std::make_unique<Lane>());
 }
 
 // read_chunk(view, chunk, lane) leaves a number for each target in lane.output.
 template <class Read>
-void Passes::read(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
-                  std::span<float> out, const Read& read_chunk) {
+void CpuPasses::read(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
+                     std::span<float> out, const Read& read_chunk) {
   reserve(kReadingLanes);
   // A single chunk has the threads of all lanes for its products.
   const std::int64_t busy = std::min<std::int64_t>(kReadingLanes, static_cast<std::int64_t>(chunks.size()));
@@ -71,15 +74,15 @@ void Passes::read(const TransformerView& model, std::span<const Chunk> chunks, c
   });
 }
 
-void Passes::logprobs(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
-                      std::span<float> logprob) {
+void CpuPasses::logprobs(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
+                         std::span<float> logprob) {
   read(model, chunks, settings, logprob, [&](const TransformerView& view, const Chunk& chunk, Lane& lane) {
     target_logprobs(view, chunk.targets, lane.activations, settings.inverse_temperature, lane.output.data(), nullptr);
   });
 }
 
-void Passes::values(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
-                    std::span<float> value) {
+void CpuPasses::values(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
+                       std::span<float> value) {
   read(model, chunks, settings, value, [&](const TransformerView& view, const Chunk& chunk, Lane& lane) {
     target_values(view, chunk.targets, lane.activations, lane.output.data());
   });
@@ -88,8 +91,8 @@ void Passes::values(const TransformerView& model, std::span<const Chunk> chunks,
 // train_chunk(view, c, chunk, lane) goes from the chunk's activations to the gradient of its output in them, and adds
 // the head's part to lane.gradient.
 template <class Train>
-const float* Passes::train(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
-                           const Train& train_chunk) {
+const float* CpuPasses::train(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
+                              const Train& train_chunk) {
   const std::int64_t size = model.layout.size, lanes = gradient_lanes(size);
   reserve(static_cast<std::size_t>(lanes));
   const std::int64_t busy = std::clamp<std::int64_t>(static_cast<std::int64_t>(chunks.size()), 1, lanes);
@@ -113,8 +116,8 @@ const float* Passes::train(const TransformerView& model, std::span<const Chunk> 
   return total;
 }
 
-const float* Passes::gradient(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
-                              const std::function<void(const ChunkLoss&)>& loss) {
+const float* CpuPasses::gradient(const TransformerView& model, std::span<const Chunk> chunks,
+                                 const PassSettings& settings, const std::function<void(const ChunkLoss&)>& loss) {
   return train(
       model, chunks, settings, [&](const TransformerView& view, std::size_t c, const Chunk& chunk, Lane& lane) {
         target_logprobs(view, chunk.targets, lane.activations, settings.inverse_temperature, lane.output.data(),
@@ -125,8 +128,9 @@ const float* Passes::gradient(const TransformerView& model, std::span<const Chun
       });
 }
 
-const float* Passes::value_gradient(const TransformerView& model, std::span<const Chunk> chunks,
-                                    const PassSettings& settings, const std::function<void(const ChunkValues&)>& loss) {
+const float* CpuPasses::value_gradient(const TransformerView& model, std::span<const Chunk> chunks,
+                                       const PassSettings& settings,
+                                       const std::function<void(const ChunkValues&)>& loss) {
   return train(model, chunks, settings,
                [&](const TransformerView& view, std::size_t c, const Chunk& chunk, Lane& lane) {
                  target_values(view, chunk.targets, lane.activations, lane.output.data());
@@ -134,6 +138,27 @@ const float* Passes::value_gradient(const TransformerView& model, std::span<cons
                  target_values_backward(view, chunk.targets, chunk.rows.size(), lane.activations, lane.doutput.data(),
                                         floats(lane.gradient));
                });
+}
+
+void CpuPasses::logprobs(const LanguageModel& model, std::span<const Chunk> chunks, const PassSettings& settings,
+                         std::span<float> logprob) {
+  logprobs(view_of(model), chunks, settings, logprob);
+}
+
+void CpuPasses::values(const LanguageModel& model, std::span<const Chunk> chunks, const PassSettings& settings,
+                       std::span<float> value) {
+  values(view_of(model), chunks, settings, value);
+}
+
+const float* CpuPasses::gradient(const LanguageModel& model, std::span<const Chunk> chunks,
+                                 const PassSettings& settings, const std::function<void(const ChunkLoss&)>& loss) {
+  return gradient(view_of(model), chunks, settings, loss);
+}
+
+const float* CpuPasses::value_gradient(const LanguageModel& model, std::span<const Chunk> chunks,
+                                       const PassSettings& settings,
+                                       const std::function<void(const ChunkValues&)>& loss) {
+  return value_gradient(view_of(model), chunks, settings, loss);
 }
 
 }  // namespace rlflow

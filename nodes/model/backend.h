@@ -1,0 +1,34 @@
+// Which implementation computes on a device?
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include "nodes/model/language_model.h"
+#include "nodes/model/passes.h"
+#include "runtime/contract/plan.h"
+
+namespace rlflow {
+
+// Where a model stands and what its passes run on.
+struct ModelPlace {
+  DeviceKind device = DeviceKind::cpu;
+  std::int32_t index = 0;    // of the GPU
+  std::int32_t threads = 1;  // of the CPU
+};
+
+// Reads `folder` (Hugging Face layout: config.json, model.safetensors or several files with an index). Everything is
+// checked before memory for the parameters is taken. A value head that the folder does not have starts as 0, so that
+// every value is 0; a reward head must be there. Throws FormatError; std::runtime_error where this build has no backend
+// for the device.
+std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder, const ModelPlace& place,
+                                          Head head = Head::lm);
+// Shape and tokenizer of `folder`, weights drawn with `seed`.
+std::unique_ptr<LanguageModel> draw_model(const std::filesystem::path& folder, std::uint64_t seed,
+                                          const ModelPlace& place, Head head = Head::lm);
+
+// For models on a device of that kind.
+std::unique_ptr<Passes> make_passes(DeviceKind device);
+
+}  // namespace rlflow
