@@ -8,7 +8,7 @@
 namespace rlflow {
 
 inline constexpr std::int64_t kApplicationId = 0x524C464C;  // "RLFL"
-inline constexpr std::int64_t kSchemaVersion = 2;
+inline constexpr std::int64_t kSchemaVersion = 3;
 
 // Makes the tables in an empty database, in one transaction, and writes application id and version.
 void create_schema(Database& database);
