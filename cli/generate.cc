@@ -1,9 +1,15 @@
 // `rlflow generate MODEL -p "…"`: what does a model answer?
+#include <poll.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <iostream>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "cli/diagnostic_output.h"
 #include "cli/json_output.h"
@@ -23,6 +29,7 @@ struct GenerateOptions {
   GenerateRequest request;
   std::int32_t threads = 0;
   bool json = false;
+  bool chat = false;
 };
 
 // Text of a model: its lines stay lines, what else could command a terminal becomes visible.
@@ -70,31 +77,66 @@ void print_texts(const GeneratedTexts& texts) {
   }
 }
 
+void print_answer(const GenerateOptions& options, const NamedModel& model, const GeneratedTexts& texts) {
+  if (!options.json) return print_texts(texts);
+  nlohmann::json object = {{"format", "rlflow.generate/1"},
+                           {"model", options.model},
+                           {"prompt_ids", texts.prompt_ids},
+                           {"responses", responses_json(texts)}};
+  if (model.plan) object["version"] = texts.version;
+  print_json(object);
+}
+
+// False where a signal came before there was something to read.
+bool wait_for_line(const PauseOnSignal& pause) {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  while (!pause.signalled()) {
+    if (poll(&input, 1, 100) > 0) return true;
+  }
+  return false;
+}
+
+// What the user says next: the prompt alone where there is one, else a line of the standard input each.
+std::function<std::optional<std::string>()> questions(const GenerateOptions& options, const PauseOnSignal& pause) {
+  const bool asks = !options.prompt && isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && !options.json;
+  return [prompt = options.prompt, asks, &pause, &options]() mutable -> std::optional<std::string> {
+    if (options.prompt) return std::exchange(prompt, std::nullopt);
+    std::string line;
+    while (line.empty()) {
+      if (asks) std::cout << "> " << std::flush;
+      if ((asks && !wait_for_line(pause)) || !std::getline(std::cin, line)) {
+        if (asks) std::cout << "\n";
+        return std::nullopt;
+      }
+    }
+    return line;
+  };
+}
+
 ExitCode generate(GenerateOptions& options, const Session& session) {
   RunApi& api = run_api();
   const NamedModel model = find_model(options.model, runs_folder(options.runs_dir));
   GenerateRequest& request = options.request;
   request.source = model.source;
-  request.prompt = options.prompt ? *options.prompt : std::string(std::istreambuf_iterator<char>(std::cin), {});
-  if (!options.prompt && request.prompt.ends_with('\n')) request.prompt.pop_back();  // of the line, not of the prompt
+  if (options.chat) {
+    if (!options.prompt && request.samples > 1)
+      throw CLI::ValidationError("-n", "a conversation goes on with one answer: give -p, or leave -n out");
+    request.answered = [&](const GeneratedTexts& answer) { print_answer(options, model, answer); };
+  } else {
+    request.prompt = options.prompt ? *options.prompt : std::string(std::istreambuf_iterator<char>(std::cin), {});
+    if (!options.prompt && request.prompt.ends_with('\n')) request.prompt.pop_back();  // of the line, not of the prompt
+  }
   request.threads = options.threads > 0 ? options.threads : api.cluster().cpu_threads;
   GeneratedTexts texts;
   Outcome outcome;
   {
     const PauseOnSignal pause(api);
+    if (options.chat) request.question = questions(options, pause);
     outcome = pause.with_signal(api.generate(model.plan ? &*model.plan : nullptr, request, streaming(options), texts));
   }
-  const bool answered = outcome.code == ExitCode::yes || !texts.responses.empty();
-  if (answered && options.json) {
-    nlohmann::json object = {{"format", "rlflow.generate/1"},
-                             {"model", options.model},
-                             {"prompt_ids", texts.prompt_ids},
-                             {"responses", responses_json(texts)}};
-    if (model.plan) object["version"] = texts.version;
-    print_json(object);
-  } else if (answered) {
-    print_texts(texts);
-  }
+  // An answer of a conversation was printed when it was whole.
+  const bool untold = options.chat ? outcome.code != ExitCode::yes : true;
+  if (untold && (outcome.code == ExitCode::yes || !texts.responses.empty())) print_answer(options, model, texts);
   if (outcome.code != ExitCode::yes) print_outcome(outcome, nullptr, session);
   return outcome.code;
 }
@@ -106,6 +148,12 @@ Action declare_generate(CLI::App& app, const Session& session) {
   GenerateRequest& request = options->request;
   add_model_argument(app, options->model, options->runs_dir);
   app.add_option("-p,--prompt", options->prompt, "what to answer (default: the standard input, less its last newline)")
+      ->option_text("TEXT");
+  CLI::Option* chat =
+      app.add_flag("--chat", options->chat,
+                   "talk in the model's own chat template: without -p each line of the standard input is a turn");
+  app.add_option("--system", request.system, "the system message of the conversation")
+      ->needs(chat)
       ->option_text("TEXT");
   app.add_option("-n", request.samples, "responses")->check(CLI::Range(1, 1 << 20))->option_text("N");
   app.add_option("--max-new", request.max_new, "most tokens of a response (default: 256, or what the positions leave)")
@@ -134,7 +182,8 @@ Action declare_generate(CLI::App& app, const Session& session) {
   app.add_option("--threads", options->threads, "CPU threads (default: all)")
       ->check(CLI::Range(1, 1024))
       ->option_text("N");
-  app.add_flag("--json", options->json, "print one JSON object, rlflow.generate/1, when all is there");
+  app.add_flag("--json", options->json,
+               "print one JSON object, rlflow.generate/1, when all is there; one a turn of --chat");
   return [options, &session] { return generate(*options, session); };
 }
 

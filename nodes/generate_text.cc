@@ -6,6 +6,7 @@
 #include <string>
 
 #include "nodes/model/backend.h"
+#include "nodes/prompt_encoder.h"
 #include "nodes/rollout/generate.h"
 #include "runtime/contract/check.h"
 
@@ -80,6 +81,83 @@ GenerationSettings settings_of(const GenerateRequest& request, const ModelConfig
   return settings;
 }
 
+// A model and what it is asked with.
+class Speaker {
+ public:
+  Speaker(const LanguageModel& model, const Tokenizer& tokenizer, const GenerateRequest& request)
+      : model_(model), tokenizer_(tokenizer), request_(request), generator_(make_generator(DeviceKind::cpu)) {}
+
+  // Fills `texts` with answers to texts.prompt_ids; `turn` chooses the noise. False when stopped.
+  bool answer(const std::vector<std::string>& stop_texts, std::uint64_t turn, const TextObserver& observer,
+              const std::function<bool()>& stop, GeneratedTexts& texts) {
+    if (texts.prompt_ids.empty())
+      throw std::runtime_error("the prompt is empty, and the tokenizer begins with no token");
+    GenerationSettings settings = settings_of(request_, model_.config(), texts.prompt_ids.size());
+    settings.step = turn;
+    const StopTexts ends(tokenizer_, stop_texts);
+    if (!stop_texts.empty()) settings.stop_texts = &ends;
+    std::stop_source stopping;
+    settings.stop = stopping.get_token();
+    std::vector<TextStream> streams(static_cast<std::size_t>(request_.samples), {tokenizer_, stop_texts});
+    settings.extended = [&](std::int64_t response, const Response& so_far, bool finished) {
+      if (stop()) stopping.request_stop();
+      const std::string piece = streams[static_cast<std::size_t>(response)].more(so_far, finished);
+      if (observer && !piece.empty()) observer(response, piece);
+    };
+    std::vector<Response> responses;
+    const std::vector<std::span<const std::int32_t>> prompts{texts.prompt_ids};
+    const bool whole = generator_->run(model_, prompts, settings, responses);
+    for (Response& response : responses) {
+      const bool ended = whole || response.finish != FinishReason::length;
+      texts.responses.push_back({response.tokens, response.logprob,
+                                 response_text(tokenizer_, response.tokens, response.finish, stop_texts),
+                                 ended ? finish_name(response.finish) : ""});
+    }
+    return whole;
+  }
+
+ private:
+  const LanguageModel& model_;
+  const Tokenizer& tokenizer_;
+  const GenerateRequest& request_;
+  std::unique_ptr<Generator> generator_;
+};
+
+bool is_end(const ModelConfig& config, std::int32_t id) {
+  return std::find(config.end_ids.begin(), config.end_ids.end(), id) != config.end_ids.end();
+}
+
+ChatTemplate template_of(const std::filesystem::path& folder, const Tokenizer& tokenizer) {
+  try {
+    ChatTemplate chat = read_chat_template(folder);
+    check_markers(chat, tokenizer);
+    return chat;
+  } catch (const FormatError& error) {
+    throw FormatError(std::string(error.what()) + ". Without --chat the prompt is read as it stands");
+  }
+}
+
+bool converse(Speaker& speaker, const ModelConfig& config, const std::filesystem::path& folder,
+              const Tokenizer& tokenizer, const GenerateRequest& request, const TextObserver& observer,
+              const std::function<bool()>& stop, GeneratedTexts& texts) {
+  const ChatTemplate chat = template_of(folder, tokenizer);
+  std::vector<std::string> stop_texts = request.stop;
+  // The token that ends a turn ends the answer, also of a model that was not told so.
+  if (!chat.end_of_turn.empty() && !is_end(config, *tokenizer.id_of(chat.end_of_turn)))
+    stop_texts.push_back(chat.end_of_turn);
+  std::vector<ChatMessage> messages;
+  if (!request.system.empty()) messages.push_back({"system", request.system});
+  for (std::uint64_t turn = 0; const std::optional<std::string> question = request.question(); ++turn) {
+    messages.push_back({"user", *question});
+    texts.prompt_ids = conversation_ids(tokenizer, chat, messages, "");
+    if (!speaker.answer(stop_texts, turn, observer, stop, texts)) return false;
+    messages.push_back({"assistant", texts.responses.front().text});
+    request.answered(texts);
+    texts.responses.clear();
+  }
+  return !stop();
+}
+
 }  // namespace
 
 std::unique_ptr<ModelInstance> load_language_model(const std::filesystem::path& folder, std::int32_t threads) {
@@ -92,30 +170,12 @@ bool generate_text(const ModelInstance& instance, const std::filesystem::path& f
   RLFLOW_CHECK(model, "not a language model");
   if (model->layout().kind != Head::lm) throw std::runtime_error("the model has no language head, so it cannot write");
   const Tokenizer tokenizer = read_tokenizer(folder);
-  texts.prompt_ids = tokenizer.encode_prompt(request.prompt);
-  if (texts.prompt_ids.empty()) throw std::runtime_error("the prompt is empty, and the tokenizer begins with no token");
-  GenerationSettings settings = settings_of(request, model->config(), texts.prompt_ids.size());
-  const StopTexts stop_texts(tokenizer, request.stop);
-  if (!request.stop.empty()) settings.stop_texts = &stop_texts;
-  std::stop_source stopping;
-  settings.stop = stopping.get_token();
-  std::vector<TextStream> streams(static_cast<std::size_t>(request.samples), {tokenizer, request.stop});
-  settings.extended = [&](std::int64_t response, const Response& so_far, bool finished) {
-    if (stop()) stopping.request_stop();
-    const std::string piece = streams[static_cast<std::size_t>(response)].more(so_far, finished);
-    if (observer && !piece.empty()) observer(response, piece);
-  };
-  std::vector<Response> responses;
-  const std::unique_ptr<Generator> generator = make_generator(DeviceKind::cpu);
-  const std::vector<std::span<const std::int32_t>> prompts{texts.prompt_ids};
-  const bool whole = generator->run(*model, prompts, settings, responses);
-  for (Response& response : responses) {
-    const bool ended = whole || response.finish != FinishReason::length;
-    texts.responses.push_back({response.tokens, response.logprob,
-                               response_text(tokenizer, response.tokens, response.finish, request.stop),
-                               ended ? finish_name(response.finish) : ""});
+  Speaker speaker(*model, tokenizer, request);
+  if (request.question) {
+    return converse(speaker, model->config(), folder, tokenizer, request, observer, stop, texts);
   }
-  return whole;
+  texts.prompt_ids = tokenizer.encode_prompt(request.prompt);
+  return speaker.answer(request.stop, 0, observer, stop, texts);
 }
 
 }  // namespace rlflow

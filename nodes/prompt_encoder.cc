@@ -23,6 +23,27 @@ bool is_only_text(const ChatTemplate& chat) { return chat.markers.empty(); }
 
 }  // namespace
 
+void check_markers(const ChatTemplate& chat, const Tokenizer& tokenizer) {
+  for (const std::string& marker : chat.markers) {
+    if (tokenizer.id_of(marker)) continue;
+    throw FormatError("the template `" + chat.name + "` writes `" + marker +
+                      "`, which is no token of this tokenizer; take the template that the model was trained with");
+  }
+}
+
+std::vector<std::int32_t> conversation_ids(const Tokenizer& tokenizer, const ChatTemplate& chat,
+                                           std::span<const ChatMessage> messages, const std::string& prefill) {
+  const std::string bos = tokenizer.bos() < 0 ? "" : tokenizer.token(tokenizer.bos());
+  std::vector<TextPart> parts = rendered(chat, messages, bos);
+  if (!prefill.empty()) parts.push_back({prefill, false});
+  std::vector<std::int32_t> ids = tokenizer.encode(parts, chat.markers);
+  if (is_only_text(chat)) {
+    const auto before = tokenizer.before_prompt();
+    ids.insert(ids.begin(), before.begin(), before.end());
+  }
+  return ids;
+}
+
 PromptEncoder::PromptEncoder(const PlanData& data, const std::filesystem::path& folder, const Tokenizer& tokenizer)
     : name_(data.name), tokenizer_(tokenizer), system_(text_or_empty(data.settings, "system")) {
   if (has(data.settings, "max_prompt")) max_prompt_ = int_at(data.settings, "max_prompt");
@@ -30,17 +51,9 @@ PromptEncoder::PromptEncoder(const PlanData& data, const std::filesystem::path& 
   overlong_ = overlong == "skip" ? Overlong::skip : overlong == "left" ? Overlong::left : Overlong::error;
   try {
     template_ = template_of(data.settings, folder);
-    if (template_) check_markers();
+    if (template_) check_markers(*template_, tokenizer_);
   } catch (const FormatError& error) {
     throw FormatError("data `" + name_ + "`: " + error.what());
-  }
-}
-
-void PromptEncoder::check_markers() const {
-  for (const std::string& marker : template_->markers) {
-    if (tokenizer_.id_of(marker)) continue;
-    throw FormatError("the template `" + template_->name + "` writes `" + marker +
-                      "`, which is no token of this tokenizer; take the template that the model was trained with");
   }
 }
 
@@ -72,15 +85,7 @@ std::vector<std::int32_t> PromptEncoder::ids_of(const DataRow& row) const {
   std::vector<ChatMessage> messages = row.messages;
   if (messages.empty()) messages.push_back({"user", row.prompt});
   if (!system_.empty() && messages[0].role != "system") messages.insert(messages.begin(), {"system", system_});
-  const std::string bos = tokenizer_.bos() < 0 ? "" : tokenizer_.token(tokenizer_.bos());
-  std::vector<TextPart> parts = rendered(*template_, messages, bos);
-  if (!row.prefill.empty()) parts.push_back({row.prefill, false});
-  std::vector<std::int32_t> ids = tokenizer_.encode(parts, template_->markers);
-  if (is_only_text(*template_)) {
-    const auto before = tokenizer_.before_prompt();
-    ids.insert(ids.begin(), before.begin(), before.end());
-  }
-  return ids;
+  return conversation_ids(tokenizer_, *template_, messages, row.prefill);
 }
 
 std::optional<std::vector<std::int32_t>> PromptEncoder::prompt(const DataRow& row) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,14 @@
 #include "runtime/contract/plan.h"
 
 namespace rlflow {
+
+// Throws FormatError where the template writes a token that the tokenizer has not.
+void check_markers(const ChatTemplate& chat, const Tokenizer& tokenizer);
+
+// What a chat model is asked with: the conversation and the beginning of its answer, which goes on with `prefill`.
+// Throws FormatError for a conversation that the template cannot write.
+std::vector<std::int32_t> conversation_ids(const Tokenizer& tokenizer, const ChatTemplate& chat,
+                                           std::span<const ChatMessage> messages, const std::string& prefill);
 
 // Immutable; any thread may use it. Borrows the tokenizer.
 class PromptEncoder {
@@ -35,7 +44,6 @@ class PromptEncoder {
   enum class Overlong { error, skip, left };
 
   std::vector<std::int32_t> ids_of(const DataRow& row) const;
-  void check_markers() const;
 
   std::string name_;  // of the data
   const Tokenizer& tokenizer_;

@@ -72,6 +72,8 @@ PauseOnSignal::~PauseOnSignal() {
   signalled_api = nullptr;
 }
 
+bool PauseOnSignal::signalled() const { return first_signal != 0; }
+
 Outcome PauseOnSignal::with_signal(Outcome outcome) const {
   int number = first_signal;
   bool paused = outcome.code == ExitCode::interrupted || outcome.code == ExitCode::terminated;

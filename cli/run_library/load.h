@@ -18,6 +18,7 @@ class PauseOnSignal {
   PauseOnSignal(const PauseOnSignal&) = delete;
   PauseOnSignal& operator=(const PauseOnSignal&) = delete;
 
+  bool signalled() const;
   // 130 or 143 for the signal that came; `outcome` unchanged where none did.
   Outcome with_signal(Outcome outcome) const;
 };

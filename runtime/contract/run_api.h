@@ -131,9 +131,15 @@ struct ModelSource {
   std::string model;
   std::optional<Version> version;  // the head if not set
 };
+struct GeneratedTexts;
 struct GenerateRequest {
   ModelSource source;
   std::string prompt;
+  // Set: a conversation in the model's own template instead of `prompt`. Called for the next thing the user says until
+  // it gives nothing; `answered` is then told what the model said, which stays in the conversation.
+  std::function<std::optional<std::string>()> question;
+  std::function<void(const GeneratedTexts& texts)> answered;
+  std::string system;  // its system message; empty: what the template does without one
   std::int64_t samples = 1;
   std::optional<std::int64_t> max_new;  // 256, or what the model's positions leave, if not set
   std::int64_t min_new = 0;
@@ -180,7 +186,7 @@ class RunApi {
   virtual void request_pause() = 0;
 };
 
-inline constexpr int kRunApiVersion = 3;
+inline constexpr int kRunApiVersion = 4;
 inline constexpr const char* kRunApiSymbol = "rlflow_open_run_api";
 // extern "C" RunApi* rlflow_open_run_api(int version): one object a process; null on another version.
 using OpenRunApi = RunApi* (*)(int version);

@@ -94,6 +94,9 @@ TEST_F(GenerateVerb, WhatCannotBeAnsweredIsSaid) {
   refused({"generate", "models/tiny", "-p", std::string(64, '1')}, 1, "positions");
   refused({"generate", "models/tiny", "-p", "1", "--min-new", "9", "--max-new", "8"}, 1, "more than the most, 8");
   refused({"generate", "models/tiny", "-p", "1", "--stop", ""}, 2, "--stop");
+  refused({"generate", "models/tiny", "-p", "1", "--chat"}, 1, "Without --chat");
+  refused({"generate", "models/tiny", "--chat", "-n", "2"}, 2, "goes on with one answer");
+  refused({"generate", "models/tiny", "-p", "1", "--system", "x"}, 2, "--chat");
 }
 
 TEST_F(GenerateVerb, AModelIsDescribed) {
