@@ -1,9 +1,13 @@
 // Where each parameter of a transformer stands in one flat f32 buffer, and the buffer itself.
 #include "nodes/model/parameters.h"
 
+#include <sys/mman.h>
+
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
+#include <new>
 
 #include "nodes/model/cpu/kernels.h"
 #include "nodes/model/lanes.h"
@@ -102,7 +106,21 @@ ParameterLayout::ParameterLayout(const ModelConfig& config, Head head_kind) : ki
   }
 }
 
-at::Tensor make_floats(std::int64_t count) { return at::empty({count}, at::kFloat); }
+at::Tensor make_floats(std::int64_t count) {
+  constexpr std::size_t kHugePage = std::size_t{2} << 20;
+  const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(float);
+  if (bytes < 2 * kHugePage) return at::empty({count}, at::kFloat);
+  // Huge pages, where the system gives them: a read of all weights is a tenth faster, and the first touch of a buffer
+  // much. What surrounds the aligned part is never touched.
+  const std::size_t mapped = bytes + kHugePage;
+  void* base = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) throw std::bad_alloc();
+  const auto at = reinterpret_cast<std::uintptr_t>(base);
+  void* aligned = reinterpret_cast<void*>((at + kHugePage - 1) / kHugePage * kHugePage);
+  madvise(aligned, bytes, MADV_HUGEPAGE);  // no more than advice
+  return at::from_blob(
+      aligned, {count}, [base, mapped](void*) { munmap(base, mapped); }, at::kFloat);
+}
 
 at::Tensor zero_floats(std::int64_t count) {
   at::Tensor tensor = make_floats(count);

@@ -74,55 +74,55 @@ inline void tile(const float* a, std::int64_t a_row, std::int64_t a_depth, const
   }
 }
 
-// The rows of one block of A: packed tile by tile (kTileRows floats for each t), or where they stand.
+// The rows of one block of A: packed tile by tile (kTileRows floats for each t, of which a smaller tile uses the
+// first), or where they stand.
 struct RowsOfA {
   const float* at;
   std::int64_t row, depth;  // strides; of a packed block 1 and kTileRows
   bool packed;
 };
 
+// Rows are shared out evenly over as few tiles as there can be: a small tile does not hide the latency of its sums.
+inline std::int64_t tiles_for(std::int64_t rows) { return (rows + kTileRows - 1) / kTileRows; }
+
+// Tile `q` of kRows rows, of which the first is `i`.
 template <int kRows, int kPanels>
-inline void tile_at(const RowsOfA& a, std::int64_t i, const PanelsOfB& b, std::int64_t size, bool start, float* c,
-                    std::int64_t c_row) {
+inline void tile_at(const RowsOfA& a, std::int64_t q, std::int64_t i, const PanelsOfB& b, std::int64_t size, bool start,
+                    float* c, std::int64_t c_row) {
   if (a.packed) {
-    tile<kRows, kPanels>(a.at + i * size, 1, kTileRows, b, size, start, c, c_row);
+    tile<kRows, kPanels>(a.at + q * kTileRows * size, 1, kTileRows, b, size, start, c, c_row);
   } else {
     tile<kRows, kPanels>(a.at + i * a.row, a.row, a.depth, b, size, start, c, c_row);
   }
 }
 
-// `rows` rows of C in kPanels panels. Every row count has its tiles, so no work is done for rows that are not there.
+// kRows or fewer.
+template <int kRows, int kPanels>
+inline void tile_of(std::int64_t count, const RowsOfA& a, std::int64_t q, std::int64_t i, const PanelsOfB& b,
+                    std::int64_t size, bool start, float* c, std::int64_t c_row) {
+  if constexpr (kRows > 1) {
+    if (count < kRows) return tile_of<kRows - 1, kPanels>(count, a, q, i, b, size, start, c, c_row);
+  }
+  tile_at<kRows, kPanels>(a, q, i, b, size, start, c, c_row);
+}
+
+// `rows` rows of C in kPanels panels. Every row count has its tile, so no work is done for rows that are not there.
 template <int kPanels>
 inline void panels(const RowsOfA& a, std::int64_t rows, const PanelsOfB& b, std::int64_t size, bool start, float* c,
                    std::int64_t c_row) {
-  std::int64_t i = 0;
-  for (; i + kTileRows <= rows; i += kTileRows) {
-    tile_at<kTileRows, kPanels>(a, i, b, size, start, c + i * c_row, c_row);
+  const std::int64_t tiles = tiles_for(rows);
+  for (std::int64_t q = 0; q < tiles; ++q) {
+    const std::int64_t i = rows * q / tiles, count = rows * (q + 1) / tiles - i;
+    tile_of<kTileRows, kPanels>(count, a, q, i, b, size, start, c + i * c_row, c_row);
   }
-  const auto left = rows - i;
-  c += i * c_row;
-  // What is left of a packed tile keeps its stride: its rows are the first of the last tile.
-  const auto rest = [&]<int kRows>(std::int64_t first) {
-    const RowsOfA part = a.packed ? RowsOfA{a.at + i * size + first, 1, kTileRows, false}
-                                  : RowsOfA{a.at + (i + first) * a.row, a.row, a.depth, false};
-    tile_at<kRows, kPanels>(part, 0, b, size, start, c + first * c_row, c_row);
-  };
-  std::int64_t done = 0;
-  if constexpr (kTileRows > 8) {
-    if (left - done >= 8) rest.template operator()<8>(done), done += 8;
-  }
-  if constexpr (kTileRows > 4) {
-    if (left - done >= 4) rest.template operator()<4>(done), done += 4;
-  }
-  if (left - done >= 2) rest.template operator()<2>(done), done += 2;
-  if (left - done >= 1) rest.template operator()<1>(done);
 }
 
 // Tiles of `rows` rows from row `i`, t from `t`: packed[tile][t][row of the tile].
 inline void pack_rows(const Product& p, std::int64_t i, std::int64_t rows, std::int64_t t, std::int64_t size,
                       float* packed) {
-  for (std::int64_t first = 0; first < rows; first += kTileRows, packed += kTileRows * size) {
-    const std::int64_t count = rows - first < kTileRows ? rows - first : kTileRows;
+  const std::int64_t tiles = tiles_for(rows);
+  for (std::int64_t q = 0; q < tiles; ++q, packed += kTileRows * size) {
+    const std::int64_t first = rows * q / tiles, count = rows * (q + 1) / tiles - first;
     const float* a = p.a + (i + first) * p.a_row + t * p.a_depth;
     if (p.a_row == 1) {
       for (std::int64_t k = 0; k < size; ++k) {
@@ -187,13 +187,49 @@ inline void block(const Product& p, const RowsOfA& a, std::int64_t i, std::int64
   }
 }
 
+// One or two rows: what counts is how fast B is read. Several panels at once are several streams for the prefetcher of
+// the processor (measured: four read a third faster than one), each of them whole.
+#ifdef __AVX512F__
+constexpr int kFewRows = 4, kStreams[] = {0, 4, 4, 4, 4};
+#else
+constexpr int kFewRows = 2, kStreams[] = {0, 4, 2};                 // as many as there are registers for
+#endif
+
+template <int kRows>
+inline void few_rows(const Product& p) {
+  constexpr int kPanels = kStreams[kRows];
+  const RowsOfA a{p.a, p.a_row, p.a_depth, false};
+  std::int64_t j = 0;
+  for (; j + kPanels * kLanes <= p.columns; j += kPanels * kLanes) {
+    const PanelsOfB b{p.b + j / kLanes * p.b_panel, p.b_depth, p.b_panel};
+    tile_at<kRows, kPanels>(a, 0, 0, b, p.depth, !p.add, p.c + j, p.c_row);
+  }
+  for (; j < p.columns; j += kLanes) {
+    const PanelsOfB b{p.b + j / kLanes * p.b_panel, p.b_depth, p.b_panel};
+    if (p.columns - j >= kLanes) {
+      tile_at<kRows, 1>(a, 0, 0, b, p.depth, !p.add, p.c + j, p.c_row);
+    } else {
+      narrow_panel(p, a, 0, kRows, j, b, p.depth, !p.add);
+    }
+  }
+}
+
 void product(const Product& p) {
+  if (p.b_padded && p.rows == 1) return few_rows<1>(p);
+  if (p.b_padded && p.rows == 2) return few_rows<2>(p);
+  if constexpr (kFewRows >= 4) {
+    if (p.b_padded && p.rows == 3) return few_rows<3>(p);
+    if (p.b_padded && p.rows == 4) return few_rows<4>(p);
+  }
   alignas(64) float packed[kBlockRows * kDepth];
   for (std::int64_t i = 0; i < p.rows; i += kBlockRows) {
     const std::int64_t rows = p.rows - i < kBlockRows ? p.rows - i : kBlockRows;
+    // Few rows leave room for a deeper block, and B is read in longer runs.
+    const std::int64_t packed_rows = tiles_for(rows) * kTileRows;
+    const std::int64_t deepest = !p.b_padded ? kDepth : rows < kTileRows ? p.depth : kBlockRows * kDepth / packed_rows;
     std::int64_t t = 0;
     do {
-      const std::int64_t size = p.depth - t < kDepth ? p.depth - t : kDepth;
+      const std::int64_t size = p.depth - t < deepest ? p.depth - t : deepest;
       RowsOfA a{p.a + i * p.a_row + t * p.a_depth, p.a_row, p.a_depth, false};
       if (rows >= kTileRows) {
         pack_rows(p, i, rows, t, size, packed);
