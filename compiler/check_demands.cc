@@ -95,24 +95,26 @@ void check_given(const Demanded& d, Diagnostics& diagnostics) {
   const ArgumentSpec& argument = d.node.signature->arguments[static_cast<std::size_t>(d.input.argument)];
   Diagnostic& message = diagnostics.error(
       "E0312", d.place(),
-      d.written() + " needs reference log-probs, and `" + d.node.op + "` has no `" + argument.name + "`");
+      d.written() + " needs " + d.demand.needed + ", and `" + d.node.op + "` has no `" + argument.name + "`");
   if (d.input.span.valid()) {
     message.at(d.input.span, "taken away by `when`");
   } else {
     message.at(d.node.close_span, "no `" + argument.name + "` input");
   }
-  message.help("add a frozen model `ref`, a node `refl = logprob(ref, pairs)` and `" + argument.name + "=refl`");
+  message.help(d.demand.help);
 }
 
 void check_setting(const CheckInput& input, NodeId id, const SettingSpec& spec, Diagnostics& diagnostics) {
   const FlowNode& node = input.pipeline.node(id);
   const Value* value = setting(node.settings, spec.name);
   const Word* word = value ? value->get<Word>() : nullptr;
-  if (word == nullptr) return;
+  const CallValue* call = value ? value->get<CallValue>() : nullptr;
+  if (word == nullptr && call == nullptr) return;
+  const std::string& name = word ? word->name : call->name;
   for (const WordDemand& demand : spec.demands) {
     const NodeInput* asked = input_named(node, demand.input.c_str());
-    if (asked == nullptr || !holds(demand.words, word->name)) continue;
-    const Demanded demanded{id, node, spec, demand, word->name, *asked};
+    if (asked == nullptr || !holds(demand.words, name)) continue;
+    const Demanded demanded{id, node, spec, demand, name, *asked};
     switch (demand.asks) {
       case WordDemand::Asks::groups: check_groups(input, demanded, diagnostics); break;
       case WordDemand::Asks::one_a_response: check_one_a_response(input, demanded, diagnostics); break;

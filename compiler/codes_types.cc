@@ -51,7 +51,9 @@ std::span<const CodeInfo> type_codes() {
        R"(traj : traj[B, T] = rollout(sampler, batch, n=8) { temperature = 1.0, max_new = 34 })"},
       {"E0312", "", "a KL weight needs reference log-probs, and `update` has no `ref`",
        "`kl` weighs the distance to a reference model, so it needs `ref=` with that model's log-probabilities; and "
-       "log-probabilities without a weight would be computed for nothing.",
+       "log-probabilities without a weight would be computed for nothing. `loss = dpo` needs them too, and "
+       "`off_policy` "
+       "compares `old=` with what was sampled.",
        R"(step = update(policy, traj, adv) { loss = ppo, kl = 0.001 })",
        R"(step = update(policy, traj, adv) { loss = ppo, kl = 0 })"},
       {"E0313", "", "`SETTING` cannot be `X`",

@@ -2,6 +2,7 @@
 #include "nodes/catalog.h"
 
 #include "nodes/advantage_node.h"
+#include "nodes/combine_node.h"
 #include "nodes/evaluate_node.h"
 #include "nodes/kl_reward_node.h"
 #include "nodes/rollout_node.h"
@@ -23,6 +24,7 @@ std::span<const NodeKind> node_kinds() {
       {"take_pairs", make_take_pairs_node},
       {"rollout", make_rollout_node},
       {"score/function", JudgingNodeFactory(make_score_node)},
+      {"combine", make_combine_node},
       {"logprob", make_logprob_node},
       {"logprob/pairs", make_logprob_node},
       {"value", make_value_node},
@@ -31,6 +33,8 @@ std::span<const NodeKind> node_kinds() {
       {"advantage/responses", make_advantage_node},
       {"advantage/tokens", make_token_advantage_node},
       {"advantage/values", make_value_advantage_node},
+      {"advantage/baseline", make_baseline_advantage_node},
+      {"advantage/several", make_several_rewards_node},
       {"update/policy", make_update_policy_node},
       {"update/critic", make_update_critic_node},
       {"update/sft", make_update_sft_node},

@@ -2,6 +2,9 @@
 #include "nodes/token_advantage_node.h"
 
 #include <cmath>
+#include <map>
+#include <stdexcept>
+#include <utility>
 
 #include "nodes/algo/masked.h"
 #include "nodes/algo/token_advantage.h"
@@ -69,7 +72,49 @@ class ValueAdvantageNode final : public Node {
   bool whiten_;
 };
 
+// Rewards of the prompts' greedy responses by prompt, and whose prompt each response of `batch` answers.
+std::pair<at::Tensor, algo::Groups> baselines(const Numbers& greedy, const BatchDescriptor& batch) {
+  std::map<std::int32_t, float> reward;
+  for (std::size_t i = 0; i < greedy.batch->size(); ++i) {
+    RLFLOW_CHECK(!greedy.per_token, "a baseline is one reward a response");
+    if (!reward.emplace(greedy.batch->group[i], greedy.data[i]).second)
+      throw std::runtime_error("the baseline has several responses to a prompt; sample it with `n = 1`");
+  }
+  std::vector<float> values;
+  algo::Groups groups{at::empty({static_cast<std::int64_t>(batch.size())}, at::kLong), 0};
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto at = reward.find(batch.group[i]);
+    if (at == reward.end())
+      throw std::runtime_error("the baseline has no response to prompt " + std::to_string(batch.group[i]));
+    if (i == 0 || batch.group[i] != batch.group[i - 1]) {
+      values.push_back(at->second);
+      ++groups.count;
+    }
+    groups.index.data_ptr<std::int64_t>()[i] = groups.count - 1;
+  }
+  return {floats_of(values), groups};
+}
+
+class BaselineAdvantageNode final : public Node {
+ public:
+  TaskResult run(const TaskInputs& inputs, const TaskContext&) override {
+    const auto &reward = input_as<Numbers>(inputs, 0), &greedy = input_as<Numbers>(inputs, 1);
+    const at::Tensor mask = mask_of(*reward.batch), offsets = offsets_of(*reward.batch);
+    const auto [baseline, groups] = baselines(greedy, *reward.batch);
+    if (!at::isfinite(baseline).all().item<bool>()) throw NumericsError("a reward of the baseline is not finite");
+    TaskResult result;
+    result.metrics = {{"baseline/mean", baseline.numel() > 0 ? baseline.mean().item<double>() : 0}};
+    result.outputs = {token_numbers(
+        Kind::adv, reward.batch, algo::remax(token_rewards(reward, mask, offsets), baseline, groups, mask, offsets))};
+    return result;
+  }
+};
+
 }  // namespace
+
+std::unique_ptr<Node> make_baseline_advantage_node(const Plan&, NodeId) {
+  return std::make_unique<BaselineAdvantageNode>();
+}
 
 std::unique_ptr<Node> make_token_advantage_node(const Plan& plan, NodeId node) {
   return std::make_unique<TokenAdvantageNode>(plan.nodes[node.index()]);

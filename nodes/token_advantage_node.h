@@ -15,4 +15,7 @@ std::unique_ptr<Node> make_token_advantage_node(const Plan& plan, NodeId node);
 // metric value/explained_variance, 1 − var(returns − values)/var(returns).
 std::unique_ptr<Node> make_value_advantage_node(const Plan& plan, NodeId node);
 
+// estimator = remax: outputs adv[B, T], rewards to go less the reward of the greedy response of the same prompt.
+std::unique_ptr<Node> make_baseline_advantage_node(const Plan& plan, NodeId node);
+
 }  // namespace rlflow

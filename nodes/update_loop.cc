@@ -53,13 +53,14 @@ void UpdateLoop::step(double loss, const float* gradient, const std::map<std::st
   for (const auto& [name, value] : metrics) sums_[name] += value;
 }
 
-TaskResult UpdateLoop::finish() const {
+TaskResult UpdateLoop::finish(const std::map<std::string, double>& more) const {
   const auto planned = static_cast<double>(std::max<std::int64_t>(1, outcome_.planned));
   auto metrics = std::make_shared<Metrics>();
   std::map<std::string, double> values = sums_;
   for (auto& [name, value] : values) value /= planned;
   values["lr"] = learning_rate_;
   values["optimizer_steps"] = static_cast<double>(outcome_.applied);
+  values.insert(more.begin(), more.end());
   metrics->values.assign(values.begin(), values.end());
   TaskResult result;
   for (const auto& [name, value] : values) result.metrics.push_back({name, value});

@@ -32,9 +32,9 @@ class UpdateLoop {
   // One planned optimizer step. It is skipped, and nothing changes, where the loss or the gradient is not finite.
   void step(double loss, const float* gradient, const std::map<std::string, double>& metrics);
 
-  // Metrics are means over the planned steps (loss, grad_norm and those given to `step`), lr that of the last;
-  // outputs Metrics.
-  TaskResult finish() const;
+  // Metrics are means over the planned steps (loss, grad_norm and those given to `step`), lr that of the last, and
+  // `more` as they are; outputs Metrics.
+  TaskResult finish(const std::map<std::string, double>& more = {}) const;
 
   std::int64_t planned() const { return outcome_.planned; }
 

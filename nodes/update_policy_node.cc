@@ -2,15 +2,19 @@
 #include "nodes/update_policy_node.h"
 
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "nodes/batches.h"
 #include "nodes/model/backend.h"
 #include "nodes/model_access.h"
+#include "nodes/off_policy_weights.h"
 #include "nodes/payload_cast.h"
 #include "nodes/plan_access.h"
 #include "nodes/policy_objective.h"
 #include "nodes/token_weights.h"
 #include "nodes/update_loop.h"
+#include "runtime/contract/philox.h"
 
 namespace rlflow {
 namespace {
@@ -23,11 +27,14 @@ struct PolicyBatch {
   std::span<const float> old_logprob;  // [N]
   std::span<const float> reference;    // [N] or empty
   std::vector<float> advantage;        // [N]
+  std::vector<float> correction;       // [N], or empty without one
+  std::vector<std::int64_t> response;  // [N]: whose token it is
 
-  bool has_advantage(std::int64_t response) const {
-    for (std::int64_t t = traj.batch->offsets[static_cast<std::size_t>(response)];
-         t < traj.batch->offsets[static_cast<std::size_t>(response) + 1]; ++t) {
-      if (advantage[static_cast<std::size_t>(t)] != 0) return true;
+  bool has_advantage(std::int64_t i) const {
+    for (std::int64_t t = traj.batch->offsets[static_cast<std::size_t>(i)];
+         t < traj.batch->offsets[static_cast<std::size_t>(i) + 1]; ++t) {
+      const auto at = static_cast<std::size_t>(t);
+      if (advantage[at] != 0 && (correction.empty() || correction[at] != 0)) return true;
     }
     return false;
   }
@@ -53,7 +60,11 @@ const Numbers* logprobs_at(const TaskInputs& inputs, std::size_t index) {
 PolicyBatch batch_of(const TaskInputs& inputs) {
   const auto& traj = input_as<Rollouts>(inputs, 1);
   const Numbers *old = logprobs_at(inputs, 3), *reference = logprobs_at(inputs, 4);
-  PolicyBatch batch{traj, old ? old->data : traj.logprob, {}, per_token(input_as<Numbers>(inputs, 2))};
+  PolicyBatch batch{traj, old ? old->data : traj.logprob, {}, per_token(input_as<Numbers>(inputs, 2)), {}, {}};
+  for (std::size_t i = 0; i < traj.batch->size(); ++i) {
+    batch.response.insert(batch.response.end(), static_cast<std::size_t>(traj.batch->length(i)),
+                          static_cast<std::int64_t>(i));
+  }
   if (reference) batch.reference = reference->data;
   const std::size_t tokens = traj.tokens.size();
   RLFLOW_CHECK(batch.old_logprob.size() == tokens && batch.advantage.size() == tokens &&
@@ -62,14 +73,19 @@ PolicyBatch batch_of(const TaskInputs& inputs) {
   return batch;
 }
 
-PolicyTokens tokens_of(const PolicyBatch& batch, const TokenWeights& weights, const Chunk& chunk) {
+// `chosen` over all tokens of the batch, or empty.
+PolicyTokens tokens_of(const PolicyBatch& batch, const TokenWeights& weights, const std::vector<std::uint8_t>& chosen,
+                       const Chunk& chunk) {
   PolicyTokens tokens;
   for (std::int64_t index : chunk.index) {
     const auto t = static_cast<std::size_t>(index);
     tokens.old_logprob.push_back(batch.old_logprob[t]);
     tokens.advantage.push_back(batch.advantage[t]);
     tokens.weight.push_back(weights.values[t]);
+    tokens.response.push_back(batch.response[t]);
     if (!batch.reference.empty()) tokens.reference.push_back(batch.reference[t]);
+    if (!batch.correction.empty()) tokens.correction.push_back(batch.correction[t]);
+    if (!chosen.empty()) tokens.chosen.push_back(chosen[t]);
   }
   return tokens;
 }
@@ -98,6 +114,7 @@ class UpdatePolicyNode final : public Node {
   UpdatePolicyNode(const Plan& plan, const PlanNode& node)
       : name_(node.name),
         objective_(policy_objective(node.settings)),
+        off_policy_(off_policy_of(node.settings)),
         cut_(update_cut(node.settings)),
         aggregate_(aggregate_of(node.settings)),
         threads_(threads_of(plan, node)),
@@ -106,7 +123,14 @@ class UpdatePolicyNode final : public Node {
   }
 
   TaskResult run(const TaskInputs& inputs, const TaskContext& context) override {
-    const PolicyBatch batch = batch_of(inputs);
+    PolicyBatch batch = batch_of(inputs);
+    std::map<std::string, double> corrected;
+    if (off_policy_) {
+      OffPolicyWeights weights =
+          off_policy_weights(*off_policy_, *batch.traj.batch, batch.old_logprob, batch.traj.logprob);
+      batch.correction = std::move(weights.values);
+      corrected = std::move(weights.metrics);
+    }
     LanguageModel& model = model_of(inputs);
     UpdateLoop loop(model);
     const auto responses = static_cast<std::int64_t>(batch.traj.batch->size());
@@ -116,7 +140,7 @@ class UpdatePolicyNode final : public Node {
         take_step(batch, selected, model, context, loop, gap);
       }
     }
-    TaskResult result = loop.finish();
+    TaskResult result = loop.finish(corrected);
     if (batch.traj.version == context.version - 1) {
       result.metrics.push_back({"rollout_gap/max", gap.largest});
       result.metrics.push_back({"rollout_gap/mean", gap.tokens > 0 ? gap.sum / gap.tokens : 0});
@@ -127,7 +151,7 @@ class UpdatePolicyNode final : public Node {
  private:
   // Those of `selected` that move the gradient.
   std::vector<std::int64_t> computed(const PolicyBatch& batch, const std::vector<std::int64_t>& selected) const {
-    if (objective_.kl > 0 || objective_.entropy > 0) return selected;
+    if (moves_without_advantage(objective_)) return selected;
     std::vector<std::int64_t> some;
     for (std::int64_t i : selected) {
       if (batch.has_advantage(i)) some.push_back(i);
@@ -141,15 +165,16 @@ class UpdatePolicyNode final : public Node {
     const TokenWeights weights = token_weights(aggregate_, descriptor.offsets, descriptor.mask, selected, max_new_);
     const std::vector<Chunk> chunks = pack_responses(rows_of(batch.traj.prompts->tokens), rows_of(batch.traj),
                                                      descriptor.group, computed(batch, selected), cut_.micro);
+    const PassSettings passing{inverse_temperature(descriptor.temperature), threads_, context.stop};
+    std::vector<std::uint8_t> chosen;
+    if (chooses_tokens(objective_)) chosen = choose(batch, selected, model, context, passing, loop.planned());
     std::vector<PolicySums> sums(chunks.size());
     std::vector<Gap> gaps(chunks.size());
-    const float* gradient =
-        passes_->gradient(model, chunks, {inverse_temperature(descriptor.temperature), threads_, context.stop},
-                          [&](const ChunkLoss& chunk) {
-                            PolicyTokens tokens = tokens_of(batch, weights, chunks[chunk.chunk]);
-                            sums[chunk.chunk] = policy_loss(objective_, tokens, chunk);
-                            gaps[chunk.chunk].add(chunk.logprob, chunks[chunk.chunk], batch.traj.logprob);
-                          });
+    const float* gradient = passes_->gradient(model, chunks, passing, [&](const ChunkLoss& chunk) {
+      PolicyTokens tokens = tokens_of(batch, weights, chosen, chunks[chunk.chunk]);
+      sums[chunk.chunk] = policy_loss(objective_, tokens, chunk);
+      gaps[chunk.chunk].add(chunk.logprob, chunks[chunk.chunk], batch.traj.logprob);
+    });
     PolicySums total;
     for (const PolicySums& part : sums) total += part;
     if (loop.planned() == 0 && batch.traj.version == context.version - 1) {
@@ -157,6 +182,28 @@ class UpdatePolicyNode final : public Node {
       check_gap(gap);
     }
     loop.step(total.loss, gradient, metrics_of(total, weights.tokens, !batch.reference.empty()));
+  }
+
+  // One bit for each token of the batch, from the log-probabilities of all tokens of the minibatch.
+  std::vector<std::uint8_t> choose(const PolicyBatch& batch, const std::vector<std::int64_t>& selected,
+                                   const LanguageModel& model, const TaskContext& context, const PassSettings& passing,
+                                   std::int64_t optimizer_step) {
+    const BatchDescriptor& descriptor = *batch.traj.batch;
+    const std::vector<Chunk> chunks = pack_responses(rows_of(batch.traj.prompts->tokens), rows_of(batch.traj),
+                                                     descriptor.group, selected, cut_.micro);
+    std::vector<float> logprob(batch.traj.tokens.size());
+    passes_->logprobs(model, chunks, passing, logprob);
+    std::vector<std::uint8_t> mask(batch.traj.tokens.size());
+    for (std::int64_t i : selected) {
+      for (std::int64_t t = descriptor.offsets[static_cast<std::size_t>(i)];
+           t < descriptor.offsets[static_cast<std::size_t>(i) + 1]; ++t) {
+        mask[static_cast<std::size_t>(t)] = descriptor.mask[static_cast<std::size_t>(t)];
+      }
+    }
+    const std::uint64_t key = h64(RandomPurpose::loss, {context.run_seed, static_cast<std::uint64_t>(context.step),
+                                                        static_cast<std::uint64_t>(optimizer_step)});
+    const std::vector<std::int64_t> rank = permutation(static_cast<std::int64_t>(mask.size()), PhiloxStream(key));
+    return chosen_tokens(objective_, logprob, batch.old_logprob, batch.advantage, mask, rank);
   }
 
   void check_gap(const Gap& gap) const {
@@ -180,6 +227,7 @@ class UpdatePolicyNode final : public Node {
 
   std::string name_;
   PolicyObjective objective_;
+  std::optional<OffPolicy> off_policy_;
   UpdateCut cut_;
   algo::Aggregate aggregate_;
   std::int32_t threads_;

@@ -3,6 +3,8 @@
 
 #include <ATen/ATen.h>
 
+#include "nodes/algo/masked.h"
+
 namespace rlflow::algo {
 namespace {
 
@@ -86,6 +88,16 @@ at::Tensor pass_at_k(const at::Tensor& score, const Groups& groups) {
     advantage.index_copy_(0, best, (sorted[0] - sorted[1]).unsqueeze(0) / (deviation.index_select(0, best) + 1e-6));
   }
   return narrow(advantage);
+}
+
+at::Tensor gdpo(const std::vector<at::Tensor>& scores, const std::vector<double>& weights, const Groups& groups,
+                double eps) {
+  at::Tensor sum;
+  for (std::size_t k = 0; k < scores.size(); ++k) {
+    const at::Tensor part = grpo(scores[k], groups, eps, Scale::group) * weights[k];
+    sum = k == 0 ? part : sum + part;
+  }
+  return whiten(sum, at::ones_like(sum, at::kBool));
 }
 
 at::Tensor reinforce(const at::Tensor& score, bool subtract_batch_mean) {

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace rlflow::algo {
 
@@ -40,6 +41,11 @@ at::Tensor gpg(const at::Tensor& score, const Groups& groups);
 
 // The best of the group gets (max − second) ÷ (σ_g + 1e-6), the others 0; between equals the first is the best.
 at::Tensor pass_at_k(const at::Tensor& score, const Groups& groups);
+
+// Σ_k w_k·grpo(s_k) over several rewards, whitened over the responses of the batch. (Liu et al., "GDPO: group
+// reward-decoupled normalization policy optimization", 2026.)
+at::Tensor gdpo(const std::vector<at::Tensor>& scores, const std::vector<double>& weights, const Groups& groups,
+                double eps);
 
 // A = s, or s less the mean of the batch. (Williams, 1992.)
 at::Tensor reinforce(const at::Tensor& score, bool subtract_batch_mean);

@@ -13,17 +13,15 @@ NodeSignature over_responses() {
   signature.arguments = {edge("r", Kind::reward, {"B", "T"}, "rewards; those of tokens are added up")};
   signature.outputs = {output("adv", Kind::adv, {"B"})};
   signature.settings = {
-      asking(not_executable(
-                 word("estimator",
-                      {"grpo", "dr_grpo", "rloo", "opo", "gpg", "pass_at_k", "reinforce", "reinforce_pp_baseline"},
-                      "how a response is compared"),
-                 {"opo", "gpg", "pass_at_k", "reinforce", "reinforce_pp_baseline"}),
+      asking(word("estimator",
+                  {"grpo", "dr_grpo", "rloo", "opo", "gpg", "pass_at_k", "reinforce", "reinforce_pp_baseline"},
+                  "how a response is compared"),
              WordDemand::Asks::groups, "r", {"grpo", "dr_grpo", "rloo", "opo", "pass_at_k", "reinforce_pp_baseline"}),
       only_with(with_default(real("eps", above(0), "added to the standard deviation"), 1e-6), "estimator", {"grpo"}),
       only_with(with_default(word("scale", {"group", "batch", "none"}, "whose standard deviation divides"), "group"),
                 "estimator", {"grpo"}),
-      only_with(not_executable(with_default(word("subtract", {"none", "batch"}, "whose mean is taken off"), "none")),
-                "estimator", {"reinforce"}),
+      only_with(with_default(word("subtract", {"none", "batch"}, "whose mean is taken off"), "none"), "estimator",
+                {"reinforce"}),
   };
   return signature;
 }
@@ -57,7 +55,6 @@ NodeSignature with_baseline() {
       greedy(named(edge("baseline", Kind::reward, {"G"}, "rewards of one greedy response a prompt")))};
   signature.outputs = {output("adv", Kind::adv, {"B", "T"})};
   signature.settings = {word("estimator", {"remax"}, "how the baseline is used")};
-  signature.runs = false;
   return signature;
 }
 
@@ -71,7 +68,6 @@ NodeSignature of_several_rewards() {
       optional(setting("weights", SettingType::real_list, {}, "one weight a reward; 1 each if absent")),
       with_default(real("eps", above(0), "added to the standard deviation"), 1e-6),
   };
-  signature.runs = false;
   return signature;
 }
 

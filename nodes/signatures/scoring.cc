@@ -35,7 +35,6 @@ NodeSignature combine() {
       optional(setting("weights", SettingType::real_list, {}, "one weight a reward; 1 each if absent")),
       with_default(word("normalize", {"none", "batch", "group"}, "over what each reward is whitened first"), "none"),
   };
-  signature.runs = false;
   return signature;
 }
 

@@ -89,7 +89,13 @@ inline SettingSpec only_with(SettingSpec spec, std::string setting, std::vector<
 
 // What these words ask of an input of the node.
 inline SettingSpec asking(SettingSpec spec, WordDemand::Asks asks, std::string input, std::vector<std::string> words) {
-  spec.demands.push_back({asks, std::move(input), std::move(words)});
+  spec.demands.push_back({asks, std::move(input), std::move(words), {}, {}});
+  return spec;
+}
+inline SettingSpec needing(SettingSpec spec, std::vector<std::string> words, std::string input, std::string needed,
+                           std::string help) {
+  spec.demands.push_back(
+      {WordDemand::Asks::given, std::move(input), std::move(words), std::move(needed), std::move(help)});
   return spec;
 }
 

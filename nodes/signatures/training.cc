@@ -39,8 +39,11 @@ SettingSpec off_policy() {
        {word("kind", {"k1", "k2", "k3"}, "how far a response has moved"), bound("bound", "largest distance kept")},
        "drops responses further away than the bound"},
   };
-  return not_executable(optional(call("off_policy", std::move(calls),
-                                      "corrects for samples of older weights, by the ratio of log-probabilities")));
+  std::vector<std::string> names;
+  for (const CallSpec& spec : calls) names.push_back(spec.name);
+  return needing(optional(call("off_policy", std::move(calls),
+                               "corrects for samples of older weights, by the ratio of `old` to the sampled ones")),
+                 names, "old", "earlier log-probs", "add a node `old = logprob(POLICY, TRAJ)` and `old=old`");
 }
 
 // What every update reports, and `more`.
@@ -54,9 +57,17 @@ NodeSignature update(std::string key, const std::vector<MetricSpec>& more, std::
 }
 
 NodeSignature update_policy() {
-  NodeSignature signature = update(
-      "update/policy", {{"clipfrac"}, {"approx_kl"}, {"entropy"}, {"kl", "ref"}, {"clipfrac_lower", "dual_clip"}},
-      "moves a policy along its advantages");
+  NodeSignature signature = update("update/policy",
+                                   {{"clipfrac"},
+                                    {"approx_kl"},
+                                    {"entropy"},
+                                    {"kl", "ref"},
+                                    {"clipfrac_lower", "dual_clip"},
+                                    {"off_policy_kl", "off_policy"},
+                                    {"off_policy_k3", "off_policy"},
+                                    {"off_policy_chi2", "off_policy"},
+                                    {"off_policy_ess", "off_policy"}},
+                                   "moves a policy along its advantages");
   signature.arguments = {
       with_head(argument("model", ArgumentRole::trainable, "the policy"), {"lm"}),
       edge("traj", Kind::traj, {"B", "T"}, "the responses"),
@@ -66,14 +77,15 @@ NodeSignature update_policy() {
   };
   const std::vector<std::string> losses = {"ppo",       "gspo",    "cispo",   "sapo",     "gmpo",  "gpg",
                                            "reinforce", "dppo_tv", "dppo_kl", "clip_cov", "kl_cov"};
-  const std::vector<std::string> clipped = {"ppo", "gspo", "cispo", "gmpo", "dppo_tv", "dppo_kl", "clip_cov", "kl_cov"};
+  const std::vector<std::string> clipped = {"ppo", "gspo", "cispo", "gmpo", "dppo_tv", "dppo_kl", "clip_cov"};
   signature.settings = joined(
       {
-          asking(
-              with_default(not_executable(word("loss", losses, "the policy loss"), {losses.begin() + 1, losses.end()}),
-                           "ppo"),
-              WordDemand::Asks::one_a_response, "adv", {"gspo", "gmpo"}),
-          only_with(with_default(real("clip", above(0), "how far below 1 the ratio counts"), 0.2), "loss", clipped),
+          asking(with_default(word("loss", losses, "the policy loss"), "ppo"), WordDemand::Asks::one_a_response, "adv",
+                 {"gspo", "gmpo"}),
+          only_with(
+              with_default(real("clip", above(0), "how far below 1 the ratio counts; dppo: how far a token may move"),
+                           0.2),
+              "loss", clipped),
           only_with(optional(real("clip_high", above(0), "how far above 1 the ratio counts; clip if absent")), "loss",
                     clipped),
           only_with(optional(real("dual_clip", above(1),
@@ -125,9 +137,10 @@ NodeSignature update_pairs() {
       optional(named(edge("ref", Kind::logp, {"P", "T"}, "log-probabilities of the reference (dpo)"))),
   };
   signature.settings = joined(
-      {asking(
+      {needing(
            not_executable(word("loss", {"dpo", "reward"}, "dpo for a policy, reward for a reward model"), {"reward"}),
-           WordDemand::Asks::given, "ref", {"dpo"}),
+           {"dpo"}, "ref", "reference log-probs",
+           "add a frozen model `ref`, a node `refl = logprob(ref, pairs)` and `ref=refl`"),
        only_with(with_default(real("beta", above(0), "strength of the pull to the reference"), 0.1), "loss", {"dpo"})},
       cutting());
   return signature;

@@ -47,7 +47,8 @@ struct WordDemand {
   };
   Asks asks = Asks::given;
   std::string input;
-  std::vector<std::string> words;
+  std::vector<std::string> words;  // or calls
+  std::string needed, help;        // of `given`: what the input is, and how to make one
 };
 
 // A function that may stand as a value: `adamw`, `cosine`, `truncate`. Arguments are settings given by

@@ -4,13 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <map>
+#include <string>
 
 #include "nodes/algo/aggregate.h"
 #include "nodes/algo/entropy.h"
 #include "nodes/algo/group_advantage.h"
 #include "nodes/algo/kl.h"
 #include "nodes/algo/masked.h"
+#include "nodes/algo/off_policy.h"
 #include "nodes/algo/pair_loss.h"
 #include "nodes/algo/policy_loss.h"
 #include "nodes/algo/token_advantage.h"
@@ -161,6 +165,173 @@ TEST(PolicyLoss, Gspo) {
   const PolicyLoss loss = gspo_loss(log_ratios(), at::zeros({16}), advantages(), mask(), response(), 4, kGoldenClip);
   const at::Tensor weights = token_weights(Aggregate::seq_mean_token_mean, mask(), response(), 4, kGoldenDenominators);
   EXPECT_NEAR(weighted_sum(loss.loss, weights).item<float>(), -.286975f, 1e-6);
+}
+
+// Below ℓ = d − 3 and ℓ_old = −3; expected values evaluated from the formulas with numpy.
+at::Tensor logprobs() { return log_ratios() - 3; }
+at::Tensor old_logprobs() { return at::full({16}, -3.0f); }
+
+TEST(PolicyLoss, Cispo) {
+  const PolicyLoss loss = cispo_loss(logprobs(), old_logprobs(), advantages(), kGoldenClip);
+  expect_near(loss.loss, {3, 3.2f, 2.8f, kNan, -3, -1.28f, -3.2f, -3.204996f, 6.912f, 5.609992f, kNan, kNan, -.96f,
+                          kNan, -1.32f, -1.5f});
+  EXPECT_NEAR(masked_mean(loss.clipped.to(at::kFloat), mask()).item<float>(), 7.0f / 12, 1e-6);
+}
+
+TEST(PolicyLoss, Sapo) {
+  expect_near(sapo_loss(logprobs(), old_logprobs(), advantages()).loss,
+              {-2, -2.626889f, -1.611530f, kNan, 1.904762f, 3.804880f, 1.294869f, 2.009826f, -4.692667f, -3.809818f,
+               kNan, kNan, 1.856780f, kNan, .823584f, .952381f});
+}
+
+TEST(PolicyLoss, GmpoTakesTheGeometricMeanOfBoundedRatios) {
+  const PolicyLoss loss =
+      gmpo_loss(logprobs(), old_logprobs(), advantages(), mask(), response(), 4, {0.2, 0.28, std::nullopt});
+  expect_near(loss.loss, {-.929291f, -.929291f, -.929291f, kNan, 1.608014f, 1.608014f, 1.608014f, 1.608014f, -2.188349f,
+                          -2.188349f, kNan, kNan, .771195f, kNan, .771195f, .771195f});
+  EXPECT_NEAR(masked_mean(loss.clipped.to(at::kFloat), mask()).item<float>(), 4.0f / 12, 1e-6);
+}
+
+TEST(PolicyLoss, Reinforce) {
+  expect_near(reinforce_loss(logprobs(), old_logprobs(), advantages()).loss,
+              {3, 2.5f, 3.5f, kNan, -3, -1, -4, -2.9f, 5.4f, 6.2f, kNan, kNan, -.75f, kNan, -1.65f, -1.5f});
+}
+
+TEST(PolicyLoss, DppoDropsWhatMovedTooFar) {
+  const std::vector<float> golden = {3,          4.121803f,  2.122857f,  kNan,      -3,   -7.389056f,
+                                     0,          -3.204996f, 7.289238f,  5.609992f, kNan, kNan,
+                                     -3.361267f, kNan,       -1.222350f, -1.5f};
+  const auto loss = [&](Divergence divergence, double low, double high) {
+    return dppo_loss(logprobs(), old_logprobs(), advantages(), divergence, {low, high, std::nullopt});
+  };
+  // p_old = 0.0498; of the falling tokens with A < 0 only d = −1 leaves the region, by 0.0315 or a KL of 0.0188.
+  expect_near(loss(Divergence::total_variation, .02, .05).loss, golden);
+  expect_near(loss(Divergence::binary_kl, .004, .01).loss, golden);
+  EXPECT_NEAR(masked_mean(loss(Divergence::binary_kl, .004, .01).clipped.to(at::kFloat), mask()).item<float>(),
+              1.0f / 12, 1e-6);
+  // A rising token with A > 0 is bounded too: d = 0.5 has a KL of 0.00797.
+  EXPECT_EQ(loss(Divergence::binary_kl, .004, .007).loss[1].item<float>(), 0);
+  EXPECT_EQ(loss(Divergence::total_variation, .02, .03).loss[1].item<float>(), 0);  // it rose by 0.0323
+}
+
+// Covariances of the example: 1.359375 is the largest and the only one between 1 and 5, token 6.
+TEST(PolicyLoss, TokensThatCollapseTheEntropyAreChosen) {
+  const at::Tensor safe = at::where(mask(), logprobs(), at::zeros({16}));
+  at::Tensor sixth = at::zeros({16}, at::kBool);
+  sixth[6] = true;
+  const at::Tensor rank = at::arange(16, at::kLong).flip(0);
+  EXPECT_TRUE(at::equal(kl_cov_choice(safe, advantages(), mask()), sixth));
+  EXPECT_TRUE(
+      at::equal(clip_cov_choice(safe, old_logprobs(), advantages(), mask(), rank, {1.0, 1.0, std::nullopt}), sixth));
+  // PPO's clip has hold of it already: ρ = e^−1 with A < 0.
+  EXPECT_FALSE(clip_cov_choice(safe, old_logprobs(), advantages(), mask(), rank, kGoldenClip).any().item<bool>());
+
+  const at::Tensor clipped =
+      clip_cov_loss(logprobs(), old_logprobs(), advantages(), sixth, {1.0, 1.0, std::nullopt}).loss;
+  EXPECT_EQ(clipped[6].item<float>(), 0);
+  EXPECT_NEAR(clipped[7].item<float>(), 1.105171, 1e-6);
+  const at::Tensor pulled = kl_cov_loss(logprobs(), old_logprobs(), advantages(), sixth).loss;
+  EXPECT_NEAR(pulled[6].item<float>(), std::exp(-1.0f) + 1, 1e-6);
+  EXPECT_NEAR(pulled[7].item<float>(), 1.105171, 1e-6);
+}
+
+using Loss = std::function<at::Tensor(const at::Tensor& logprob)>;
+
+// Each with smooth ratios around 1, so that no branch changes within the difference.
+std::map<std::string, Loss> losses_of(const at::Tensor& old, const at::Tensor& a, const at::Tensor& m,
+                                      const at::Tensor& owner, std::int64_t owners, const at::Tensor& chosen) {
+  return {{"ppo", [=](const at::Tensor& l) { return ppo_loss(l, old, a, kGoldenClip).loss; }},
+          {"sapo", [=](const at::Tensor& l) { return sapo_loss(l, old, a).loss; }},
+          {"gmpo", [=](const at::Tensor& l) { return gmpo_loss(l, old, a, m, owner, owners, kGoldenClip).loss; }},
+          {"reinforce", [=](const at::Tensor& l) { return reinforce_loss(l, old, a).loss; }},
+          {"clip_cov", [=](const at::Tensor& l) { return clip_cov_loss(l, old, a, chosen, kGoldenClip).loss; }},
+          {"kl_cov", [=](const at::Tensor& l) { return kl_cov_loss(l, old, a, chosen).loss; }}};
+}
+
+TEST(PolicyLoss, GradientsAreFiniteDifferences) {
+  const at::Tensor l = (logprobs().nan_to_num(-1) + 0.013).to(at::kDouble), old = old_logprobs().to(at::kDouble);
+  const at::Tensor a = advantages().to(at::kDouble), chosen = at::arange(16, at::kLong) % 3 == 0;
+  const at::Tensor weight =
+      token_weights(Aggregate::seq_mean_token_mean, mask(), response(), 4, kGoldenDenominators).to(at::kDouble);
+  for (const auto& [name, loss] : losses_of(old, a, mask(), response(), 4, chosen)) {
+    const auto total = [&](const at::Tensor& x) { return weighted_sum(loss(x), weight); };
+    at::Tensor leaf = l.clone().requires_grad_(true);
+    total(leaf).backward();
+    for (std::int64_t t = 0; t < 16; ++t) {
+      const double h = 1e-5;
+      at::Tensor up = l.clone(), down = l.clone();
+      up[t] += h;
+      down[t] -= h;
+      const double slope = (total(up).item<double>() - total(down).item<double>()) / (2 * h);
+      EXPECT_NEAR(leaf.grad()[t].item<double>(), slope, 1e-6 * (1 + std::abs(slope))) << name << " token " << t;
+    }
+  }
+}
+
+// What carries a weight without gradient: dL/dℓ = −A·weight.
+TEST(PolicyLoss, WeightsThatAreHeldFixedHaveNoGradient) {
+  at::Tensor leaf = logprobs().nan_to_num(-1).requires_grad_(true);
+  cispo_loss(leaf, old_logprobs(), advantages(), kGoldenClip).loss.sum().backward();
+  const at::Tensor ratio = at::exp(leaf.detach() + 3);
+  EXPECT_TRUE(at::allclose(leaf.grad(), -advantages() * at::clamp(ratio, .8, 1.28), 1e-5, 1e-6));
+  leaf = logprobs().nan_to_num(-1).requires_grad_(true);
+  dppo_loss(leaf, old_logprobs(), advantages(), Divergence::total_variation, {1, 1, std::nullopt})
+      .loss.sum()
+      .backward();
+  EXPECT_TRUE(at::allclose(leaf.grad(), -advantages() * at::clamp_max(ratio, 20), 1e-5, 1e-6));
+}
+
+TEST(PolicyLoss, CuttingTheBatchChangesNoLossUnderAnyAggregation) {
+  const at::Tensor l = logprobs().nan_to_num(-1).to(at::kDouble), old = old_logprobs().to(at::kDouble);
+  const at::Tensor a = advantages().to(at::kDouble), chosen = at::arange(16, at::kLong) % 3 == 0;
+  for (const char* aggregation :
+       {"token_mean", "token_sum", "seq_mean_token_sum", "seq_mean_token_mean", "seq_mean_token_sum_norm"}) {
+    const Aggregate kind = *aggregate_from_name(aggregation);
+    for (const auto& [name, loss] : losses_of(old, a, mask(), response(), 4, chosen)) {
+      at::Tensor whole = l.clone().requires_grad_(true), parts = l.clone().requires_grad_(true);
+      const at::Tensor total =
+          weighted_sum(loss(whole), token_weights(kind, mask(), response(), 4, kGoldenDenominators).to(at::kDouble));
+      total.backward();
+      double sum = 0;
+      for (std::int64_t i : {2, 0, 3, 1}) {
+        const auto row = [i](const at::Tensor& x) { return x.slice(0, 4 * i, 4 * i + 4); };
+        const at::Tensor w =
+            token_weights(kind, row(mask()), longs({0, 0, 0, 0}), 1, kGoldenDenominators).to(at::kDouble);
+        const auto cut = losses_of(row(old), row(a), row(mask()), longs({0, 0, 0, 0}), 1, row(chosen));
+        const at::Tensor part = weighted_sum(cut.at(name)(row(parts)), w);
+        part.backward();
+        sum += part.item<double>();
+      }
+      EXPECT_NEAR(sum, total.item<double>(), 1e-10) << name << " " << aggregation;
+      EXPECT_LE((whole.grad() - parts.grad()).norm().item<double>(), 1e-10) << name << " " << aggregation;
+    }
+  }
+}
+
+// x = [0.2 −0.1 0.4 | 1 −2 0 0.5]; token 1 is masked.
+TEST(OffPolicy, WeightsAndMetrics) {
+  const TokenRatios r{floats({.2f, -.1f, .4f, 1, -2, 0, .5f}), floats({1, 0, 1, 1, 1, 1, 1}) > 0,
+                      longs({0, 0, 0, 1, 1, 1, 1}), 2};
+  expect_near(truncated(r, 1.5), {1.221403f, .904837f, 1.491825f, 1.5f, .135335f, 1, 1.5f});
+  // Σ of the responses: 0.6 and −0.5.
+  expect_near(truncated_by_response(r, 1.5), {1.5f, 1.5f, 1.5f, .606531f, .606531f, .606531f, .606531f});
+  expect_near(masked_outside(r, .5, 1.5), {1.221403f, .904837f, 1.491825f, 0, 0, 1, 0});
+  // Means of k1: −0.3 and 0.125; of k2: 0.05 and 0.65625.
+  expect_near(rejected_beyond(r, Distance::k1, 0.1), {1, 1, 1, 0, 0, 0, 0});
+  expect_near(rejected_beyond(r, Distance::k2, 0.6), {1, 1, 1, 0, 0, 0, 0});
+  expect_near(rejected_beyond(r, Distance::k2, 0.7), {1, 1, 1, 1, 1, 1, 1});
+  const OffPolicyMetrics metrics = off_policy_metrics(r, truncated(r, 1.5));
+  EXPECT_NEAR(metrics.kl, -.1 / 6, 1e-6);
+  EXPECT_NEAR(metrics.k3, (.021403 + .091825 + .718282 + 1.135335 + 0 + .148721) / 6, 1e-6);
+  EXPECT_NEAR(metrics.chi2, (.491825 + 1.225541 + 6.389056 - .981684 + 0 + 1.718282) / 6, 1e-5);
+  EXPECT_NEAR(metrics.ess, 6.848563 * 6.848563 / (6 * 9.235682), 1e-5);
+}
+
+TEST(GroupAdvantage, GdpoComparesEachRewardByItself) {
+  // grpo of [1 0 1 ½] is ±0.707106, ±0.707105, of [0 2 3 3] ∓0.707106 and 0: weighted 1 and ½ they add up to
+  // ½·0.7071, −½·0.7071, 0.7071, −0.7071; mean 0, variance (¼ + ¼ + 1 + 1)·½ ÷ 3 = 0.416666.
+  const at::Tensor advantage = gdpo({scores(), floats({0, 2, 3, 3})}, {1, .5}, two_groups(), 1e-6);
+  expect_near(advantage, {.547722f, -.547722f, 1.095444f, -1.095444f}, 3e-6);
 }
 
 // At ratio 1 the two branches tie; the gradient is −A, not 0 and not half.

@@ -102,17 +102,12 @@ TEST(Signatures, WhatTheLanguageReferenceNamesIsThere) {
 
 TEST(Signatures, WhatCannotBeExecutedIsKnown) {
   const Catalog tables = catalog();
-  const SettingSpec& estimator = setting_named(signature(tables, "advantage/responses").settings, "estimator");
-  EXPECT_TRUE(can_execute(estimator, Value(Word{"rloo"})));
-  EXPECT_FALSE(can_execute(estimator, Value(Word{"opo"})));
+  const SettingSpec& loss = setting_named(signature(tables, "update/pairs").settings, "loss");
+  EXPECT_TRUE(can_execute(loss, Value(Word{"dpo"})));
+  EXPECT_FALSE(can_execute(loss, Value(Word{"reward"})));
   const SettingSpec& shards = setting_named(signature(tables, "rollout").settings, "shards");
   EXPECT_TRUE(can_execute(shards, Value(std::int64_t{1})));
   EXPECT_FALSE(can_execute(shards, Value(std::int64_t{2})));
-  const SettingSpec& off_policy = setting_named(signature(tables, "update/policy").settings, "off_policy");
-  EXPECT_TRUE(can_execute(off_policy, Value()));
-  CallValue truncate;
-  truncate.name = "truncate";
-  EXPECT_FALSE(can_execute(off_policy, Value(truncate)));
 }
 
 // A signature says `runs` if and only if there is code; checkpoints are written by the engine.

@@ -206,6 +206,7 @@ TEST_F(ModelNodes, AnUpdateReportsTheMetricsOfItsSignature) {
   Attributes settings = policy_settings();
   settings["kl"] = 0.1;
   settings["dual_clip"] = 3.0;
+  settings["off_policy"] = CallValue{"truncate", {}, {{"c", 2.0}}};
   const TaskResult result = update(settings, *policy, traj, nullptr, shifted(*traj, 0.1f));
   std::vector<std::string> reported;
   for (const auto& [name, value] : dynamic_cast<const Metrics&>(*result.outputs.at(0)).values) reported.push_back(name);
@@ -235,6 +236,50 @@ TEST_F(ModelNodes, TheGradientDoesNotDependOnMicroForAnyAggregate) {
     }
     EXPECT_GT(metric(whole, "grad_norm"), 1e-3);
   }
+}
+
+// Every loss learns, and micro-batches change neither what is learned nor what is reported.
+TEST_F(ModelNodes, TheGradientDoesNotDependOnMicroForAnyLoss) {
+  const auto traj = sample(*model());
+  for (const char* loss :
+       {"gspo", "cispo", "sapo", "gmpo", "gpg", "reinforce", "dppo_tv", "dppo_kl", "clip_cov", "kl_cov"}) {
+    Attributes settings = policy_settings();
+    settings["loss"] = Word{loss};
+    settings["aggregate"] = Word{"seq_mean_token_mean"};
+    const auto whole_model = model(), cut_model = model();
+    const TaskResult whole = update(settings, *whole_model, traj, shifted(*traj, -0.1f));
+    settings["micro"] = Quantity{20, Unit::tokens};
+    const TaskResult cut = update(settings, *cut_model, traj, shifted(*traj, -0.1f));
+    for (const char* name : {"loss", "grad_norm", "clipfrac", "approx_kl"}) {
+      EXPECT_NEAR(metric(cut, name), metric(whole, name), 1e-5 * (1 + std::abs(metric(whole, name)))) << loss << name;
+    }
+    EXPECT_GT(metric(whole, "grad_norm"), 1e-3) << loss;
+  }
+}
+
+TEST_F(ModelNodes, OldSamplesCountByTheirRatio) {
+  const auto sampler = model();
+  auto traj = std::make_shared<Rollouts>(*sample(*sampler));
+  traj->version = -1;  // older than the policy: no gate between them
+  // ℓ_old − ℓ_rollout = ln 3 for each token: truncated at 2 the policy's gradient doubles.
+  const PayloadPtr old = shifted(*traj, 1.0986123f);
+  const auto norm = [&](std::optional<CallValue> correction) {
+    Attributes settings = policy_settings();
+    settings["loss"] = Word{"reinforce"};
+    if (correction) settings["off_policy"] = *correction;
+    return update(settings, *model(), traj, old);
+  };
+  const double plain = metric(norm(std::nullopt), "grad_norm");
+  const TaskResult truncated = norm(CallValue{"truncate", {}, {{"c", 2.0}}});
+  EXPECT_NEAR(metric(truncated, "grad_norm"), 2 * plain, 1e-5 * plain);
+  EXPECT_NEAR(metric(truncated, "off_policy_kl"), -1.0986123, 1e-5);
+  EXPECT_NEAR(metric(truncated, "off_policy_chi2"), 8, 1e-4);
+  EXPECT_NEAR(metric(truncated, "off_policy_ess"), 1, 1e-6);
+  EXPECT_NEAR(metric(norm(CallValue{"mask", {}, {{"lo", 0.5}, {"hi", 4.0}}}), "grad_norm"), 3 * plain, 1e-5 * plain);
+  const TaskResult nothing = norm(CallValue{"reject", {}, {{"kind", Word{"k2"}}, {"bound", 0.1}}});
+  EXPECT_EQ(metric(nothing, "grad_norm"), 0);
+  EXPECT_EQ(metric(nothing, "off_policy_ess"), 0);
+  EXPECT_EQ(metric(nothing, "tokens"), metric(truncated, "tokens"));
 }
 
 TEST_F(ModelNodes, ResponsesWithoutAdvantageAreLeftOutButCounted) {
