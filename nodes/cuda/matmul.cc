@@ -49,12 +49,13 @@ struct MatrixProducts::Product {
   std::int64_t m, n, k;
   Element type, c_type;
   bool add, bias;
+  std::int64_t b_stride = 0;  // between columns of b as it is stored; 0: no gaps
   std::uint32_t align_a = 256, align_b = 256, align_c = 256;
 
   std::string key() const {
     return std::string(transpose_a ? "t" : "n") + (transpose_b ? "t " : "n ") + std::to_string(m) + "x" +
            std::to_string(n) + "x" + std::to_string(k) + " " + name_of(type) + ">" + name_of(c_type) +
-           (add ? " add" : "") + (bias ? " bias" : "") + " align " + std::to_string(std::min(align_a, align_b)) + "," +
+           (b_stride != 0 ? " stride " + std::to_string(b_stride) : "") + (add ? " add" : "") + (bias ? " bias" : "") + " align " + std::to_string(std::min(align_a, align_b)) + "," +
            std::to_string(align_c);
   }
 };
@@ -75,13 +76,15 @@ struct MatrixProducts::Chosen {
       set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
       set(description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(product.c_type));
     }
-    auto layout = [](cublasLtMatrixLayout_t* made, Element type, std::int64_t rows, std::int64_t columns) {
+    auto layout = [](cublasLtMatrixLayout_t* made, Element type, std::int64_t rows, std::int64_t columns,
+                     std::int64_t stride = 0) {
       require(cublasLtMatrixLayoutCreate(made, data_type(type), static_cast<std::uint64_t>(rows),
-                                         static_cast<std::uint64_t>(columns), rows),
+                                         static_cast<std::uint64_t>(columns), stride == 0 ? rows : stride),
               "cublasLtMatrixLayoutCreate");
     };
     layout(&a, product.type, product.transpose_a ? product.k : product.m, product.transpose_a ? product.m : product.k);
-    layout(&b, product.type, product.transpose_b ? product.n : product.k, product.transpose_b ? product.k : product.n);
+    layout(&b, product.type, product.transpose_b ? product.n : product.k, product.transpose_b ? product.k : product.n,
+           product.b_stride);
     layout(&c, product.c_type, product.m, product.n);
   }
   ~Chosen() {
@@ -127,37 +130,44 @@ MatrixProducts::Chosen& MatrixProducts::chosen_for(const Product& product) {
   return *known;
 }
 
-void MatrixProducts::run(const Product& product, const void* a, const void* b, void* c, const void* bias,
-                         const Stream& stream) {
+void MatrixProducts::run(const Product& product, const void* a, const void* b, const void* c, void* d,
+                         const void* bias, const Stream& stream) {
   if (product.m == 0 || product.n == 0) return;
   Product placed = product;
   placed.align_a = alignment(a);
   placed.align_b = alignment(b);
-  placed.align_c = alignment(c);
+  placed.align_c = std::min(alignment(c), alignment(d));
   Chosen& chosen = chosen_for(placed);
   if (product.bias) set(chosen.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   const float one = 1, beta = product.add ? 1.0f : 0.0f;
-  require(
-      cublasLtMatmul(static_cast<cublasLtHandle_t>(handle_), chosen.description, &one, a, chosen.a, b, chosen.b, &beta,
-                     c, chosen.c, c, chosen.c, &chosen.algorithm, workspace_.data(), chosen.workspace, stream.get()),
-      "cublasLtMatmul");
+  require(cublasLtMatmul(static_cast<cublasLtHandle_t>(handle_), chosen.description, &one, a, chosen.a, b, chosen.b,
+                         &beta, c, chosen.c, d, chosen.c, &chosen.algorithm, workspace_.data(), chosen.workspace,
+                         stream.get()),
+          "cublasLtMatmul");
 }
 
 void MatrixProducts::linear(const void* x, const void* w, const void* bias, Element type, std::int64_t rows,
                             std::int64_t inputs, std::int64_t outputs, void* y, Element y_type, bool add,
                             const Stream& stream) {
-  run({true, false, outputs, rows, inputs, type, y_type, add, bias != nullptr}, w, x, y, bias, stream);
+  run({true, false, outputs, rows, inputs, type, y_type, add, bias != nullptr}, w, x, y, y, bias, stream);
+}
+
+void MatrixProducts::linear_onto(const void* x, const void* w, const void* bias, const void* added, Element type,
+                                 std::int64_t rows, std::int64_t inputs, std::int64_t outputs, void* y,
+                                 const Stream& stream) {
+  run({true, false, outputs, rows, inputs, type, type, true, bias != nullptr}, w, x, added, y, bias, stream);
 }
 
 void MatrixProducts::input_gradient(const void* dy, const void* w, Element type, std::int64_t rows, std::int64_t inputs,
-                                    std::int64_t outputs, void* dx, Element dx_type, bool add, const Stream& stream) {
-  run({false, false, inputs, rows, outputs, type, dx_type, add, false}, w, dy, dx, nullptr, stream);
+                                    std::int64_t outputs, void* dx, Element dx_type, bool add, const Stream& stream,
+                                    std::int64_t dy_stride) {
+  run({false, false, inputs, rows, outputs, type, dx_type, add, false, dy_stride}, w, dy, dx, dx, nullptr, stream);
 }
 
 void MatrixProducts::weight_gradient(const void* dy, const void* x, Element type, std::int64_t rows,
                                      std::int64_t inputs, std::int64_t outputs, float* dw, bool add,
-                                     const Stream& stream) {
-  run({false, true, inputs, outputs, rows, type, Element::f32, add, false}, x, dy, dw, nullptr, stream);
+                                     const Stream& stream, std::int64_t dy_stride) {
+  run({false, true, inputs, outputs, rows, type, Element::f32, add, false, dy_stride}, x, dy, dw, dw, nullptr, stream);
 }
 
 std::vector<std::string> MatrixProducts::choices() const {

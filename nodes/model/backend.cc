@@ -7,6 +7,7 @@
 #include "nodes/model/cpu_passes.h"
 #ifdef RLFLOW_CUDA
 #include "nodes/model/cuda_model.h"
+#include "nodes/model/cuda_passes.h"
 #endif
 
 namespace rlflow {
@@ -51,7 +52,11 @@ std::unique_ptr<LanguageModel> draw_model(const std::filesystem::path& folder, s
 
 std::unique_ptr<Passes> make_passes(DeviceKind device) {
   if (device == DeviceKind::cpu) return std::make_unique<CpuPasses>();
-  throw std::runtime_error("this build has no GPU passes");
+#ifdef RLFLOW_CUDA
+  return std::make_unique<CudaPasses>();
+#else
+  refuse_gpu();
+#endif
 }
 
 }  // namespace rlflow
