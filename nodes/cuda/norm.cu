@@ -9,7 +9,7 @@ namespace rlflow::cuda {
 namespace {
 
 constexpr int kRowWarps = 8;          // rows of a block in the forward pass, one a warp
-constexpr int kBackwardBlocks = 528;  // 4 a multiprocessor; each sums the weights' gradient over its rows
+constexpr int kBackwardBlocks = 1056;  // 8 a multiprocessor; each sums the weights' gradient over its rows
 constexpr int kColumnParts = 64;      // of the rows, in add_column_sums
 
 template <class T, int V>
@@ -95,23 +95,26 @@ __global__ void norm_rows_backward(NormShape shape, const T* x, const T* weight,
   }
 }
 
-// sum[c] += Σ_p partial[p, c], p ascending in eight strands.
-__global__ void add_partials(const float* partial, int parts, std::int64_t size, float* sum) {
-  __shared__ float strands[8][kWarp];
+// sum[c] += Σ_p partial[p, c], p ascending in 32 strands.
+__global__ void __launch_bounds__(kWarp* kWarp)
+    add_partials(const float* partial, int parts, std::int64_t size, float* sum) {
+  __shared__ float strands[kWarp][kWarp];
   const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kWarp + threadIdx.x;
   float total = 0;
   if (c < size) {
-    for (int p = threadIdx.y; p < parts; p += 8) total += partial[p * size + c];
+#pragma unroll 8
+    for (int p = threadIdx.y; p < parts; p += kWarp) total += partial[p * size + c];
   }
   strands[threadIdx.y][threadIdx.x] = total;
   __syncthreads();
   if (threadIdx.y != 0 || c >= size) return;
-  for (int s = 1; s < 8; ++s) total += strands[s][threadIdx.x];
+#pragma unroll
+  for (int s = 1; s < kWarp; ++s) total += strands[s][threadIdx.x];
   sum[c] += total;
 }
 
 void reduce(const float* partial, int parts, std::int64_t size, float* sum, const Stream& stream) {
-  add_partials<<<static_cast<unsigned>((size + kWarp - 1) / kWarp), dim3(kWarp, 8), 0, stream.get()>>>(partial, parts,
+  add_partials<<<static_cast<unsigned>((size + kWarp - 1) / kWarp), dim3(kWarp, kWarp), 0, stream.get()>>>(partial, parts,
                                                                                                      size, sum);
   require_launched("add_partials");
 }

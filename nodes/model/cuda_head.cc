@@ -9,12 +9,10 @@
 namespace rlflow {
 namespace {
 
-// Logits that are held at once, as far as there are that many: all of a chunk of 16,384 rows and a vocabulary of 65,536,
-// or 7,000 rows of one of 152,000. Where a chunk has more they are computed anew for the backward pass.
-constexpr std::int64_t kLogitsBytes = std::int64_t{4} << 30;
-
+// Logits that are held at once take an eighth of the GPU's memory: on one of 141 GB, 28,000 rows of a vocabulary of
+// 152,000. Where a chunk has more they are computed anew for the backward pass, block by block.
 std::int64_t block_rows(const CudaView& model) {
-  return std::max<std::int64_t>(16, kLogitsBytes / (model.layout.head_rows * 4));
+  return std::max<std::int64_t>(16, cuda::device_facts(model.device).memory / 8 / (model.layout.head_rows * 4));
 }
 
 cuda::NormShape norm_shape(const CudaView& model) {
