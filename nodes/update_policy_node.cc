@@ -115,7 +115,7 @@ class UpdatePolicyNode final : public Node {
       : name_(node.name),
         objective_(policy_objective(node.settings)),
         off_policy_(off_policy_of(node.settings)),
-        cut_(update_cut(node.settings)),
+        cut_(update_cut(node.settings, device_of(plan, node))),
         aggregate_(aggregate_of(node.settings)),
         threads_(threads_of(plan, node)),
         passes_(make_passes(device_of(plan, node))) {
