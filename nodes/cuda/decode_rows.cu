@@ -48,16 +48,30 @@ __global__ void add_normed_kernel(const float* branch, int size, const T* weight
 }
 
 template <class T>
-__global__ void gate_kernel(const T* gate_up, int size, bool gelu, T* y) {
+__global__ void add_bias_kernel(const T* bias, int size, float* hidden) {
+  const int i = blockIdx.x * kThreads + threadIdx.x;
+  if (i < size) hidden[static_cast<std::int64_t>(blockIdx.y) * size + i] += to_float(bias[i]);
+}
+
+template <class T>
+__global__ void gate_kernel(const T* gate_up, const T* bias, int size, bool gelu, T* y) {
   gate_up += static_cast<std::int64_t>(blockIdx.y) * 2 * size;
   y += static_cast<std::int64_t>(blockIdx.y) * size;
   const int i = blockIdx.x * kThreads + threadIdx.x;
-  if (i < size) y[i] = from_float<T>(activated(to_float(gate_up[i]), gelu) * to_float(gate_up[size + i]));
+  if (i >= size) return;
+  const float gate = to_float(gate_up[i]) + (bias ? to_float(bias[i]) : 0.0f);
+  const float up = to_float(gate_up[size + i]) + (bias ? to_float(bias[size + i]) : 0.0f);
+  y[i] = from_float<T>(activated(gate, gelu) * up);
+}
+
+__global__ void change_pages_kernel(const PageChange* changes, int count, std::int32_t* tables) {
+  const int i = blockIdx.x * kThreads + threadIdx.x;
+  if (i < count) tables[changes[i].at] = changes[i].page;
 }
 
 // One warp a head; lanes hold dimensions i and i + half of the turned pairs.
 template <class T>
-__global__ void store_kernel(const StepRow* rows, float* projections, HeadShape shape, HeadNorms norms, Rotary rotary,
+__global__ void store_kernel(const StepRow* rows, float* projections, const T* bias, HeadShape shape, HeadNorms norms, Rotary rotary,
                              KvPages pages) {
   const StepRow row = rows[blockIdx.x];
   if (row.table < 0) return;
@@ -66,6 +80,10 @@ __global__ void store_kernel(const StepRow* rows, float* projections, HeadShape 
   const int all = shape.heads + 2 * shape.kv_heads;
   if (head >= all) return;
   float* x = projections + (static_cast<std::int64_t>(blockIdx.x) * all + head) * size;
+  if (bias) {
+    for (int i = lane; i < size; i += 32) x[i] += to_float(bias[head * size + i]);
+    __syncwarp();
+  }
   const bool query = head < shape.heads, value = head >= shape.heads + shape.kv_heads;
   const int pair = (row.prefix + kPageTokens - 1) / kPageTokens + row.own / kPageTokens;
   const std::int64_t page = pages.tables[row.table * pages.table_stride + pair];
@@ -137,22 +155,36 @@ void add_normed_rows(const Stream& stream, const float* branch, int count, int s
   });
 }
 
-void gate_rows(const Stream& stream, const void* gate_up, int count, int size, Gate gate, Element element, void* y) {
+void add_bias_rows(const Stream& stream, const void* bias, int count, int size, Element element, float* hidden) {
   with_element(element, [&](auto zero) {
     using T = decltype(zero);
-    launch(gate_kernel<T>, dim3((size + kThreads - 1) / kThreads, count), kThreads, 0, stream,
-           static_cast<const T*>(gate_up), size, gate == Gate::gelu_tanh, static_cast<T*>(y));
+    launch(add_bias_kernel<T>, dim3((size + kThreads - 1) / kThreads, count), kThreads, 0, stream,
+           static_cast<const T*>(bias), size, hidden);
   });
 }
 
-void store_rows(const Stream& stream, const StepRow* rows, int count, float* projections, const HeadShape& shape,
-                const HeadNorms& norms, const Rotary& rotary, const KvPages& pages, Element element) {
+void change_pages(const Stream& stream, const PageChange* changes, int count, std::int32_t* tables) {
+  launch(change_pages_kernel, dim3((count + kThreads - 1) / kThreads), kThreads, 0, stream, changes, count, tables);
+}
+
+void gate_rows(const Stream& stream, const void* gate_up, const void* bias, int count, int size, Gate gate,
+               Element element, void* y) {
+  with_element(element, [&](auto zero) {
+    using T = decltype(zero);
+    launch(gate_kernel<T>, dim3((size + kThreads - 1) / kThreads, count), kThreads, 0, stream,
+           static_cast<const T*>(gate_up), static_cast<const T*>(bias), size, gate == Gate::gelu_tanh, static_cast<T*>(y));
+  });
+}
+
+void store_rows(const Stream& stream, const StepRow* rows, int count, float* projections, const void* bias,
+                const HeadShape& shape, const HeadNorms& norms, const Rotary& rotary, const KvPages& pages,
+                Element element) {
   constexpr int kWarps = 4;
   const int all = shape.heads + 2 * shape.kv_heads;
   with_element(element, [&](auto zero) {
     using T = decltype(zero);
-    launch(store_kernel<T>, dim3(count, (all + kWarps - 1) / kWarps), 32 * kWarps, 0, stream, rows, projections, shape,
-           norms, rotary, pages);
+    launch(store_kernel<T>, dim3(count, (all + kWarps - 1) / kWarps), 32 * kWarps, 0, stream, rows, projections,
+           static_cast<const T*>(bias), shape, norms, rotary, pages);
   });
 }
 

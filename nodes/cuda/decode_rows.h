@@ -21,6 +21,13 @@ struct StepRow {
   std::int32_t table;  // of page numbers; below 0: the row is idle, nothing is read or written for it
 };
 
+// tables[at] = page for each of `count` changes.
+struct PageChange {
+  std::int32_t at;
+  std::int32_t page;
+};
+void change_pages(const Stream& stream, const PageChange* changes, int count, std::int32_t* tables);
+
 // Keys and values of one layer: K and V of a page stand one after the other, each [kv_heads, 16, head_dim].
 struct KvPages {
   void* layer;                // of page 0
@@ -65,14 +72,19 @@ void norm_gathered_rows(const Stream& stream, const float* x, const std::int32_t
 void add_normed_rows(const Stream& stream, const float* branch, int count, int size, const RowNorm& norm,
                      Element element, float* hidden);
 
-enum class Gate : std::uint8_t { silu, gelu_tanh };
-// y [rows, size] = activation(gate)·up of gate_up [rows, 2·size].
-void gate_rows(const Stream& stream, const void* gate_up, int count, int size, Gate gate, Element element, void* y);
+// hidden f32[rows, size] += bias [size] in every row.
+void add_bias_rows(const Stream& stream, const void* bias, int count, int size, Element element, float* hidden);
 
-// Norms and turns queries and keys of projections f32[rows, (heads + 2·kv_heads)·head_dim] (the queries in place),
-// rounds them to `element`, and writes keys and values to the rows' pages.
-void store_rows(const Stream& stream, const StepRow* rows, int count, float* projections, const HeadShape& shape,
-                const HeadNorms& norms, const Rotary& rotary, const KvPages& pages, Element element);
+enum class Gate : std::uint8_t { silu, gelu_tanh };
+// y [rows, size] = activation(gate)·up of gate_up [rows, 2·size] + bias [2·size], which may be null.
+void gate_rows(const Stream& stream, const void* gate_up, const void* bias, int count, int size, Gate gate,
+               Element element, void* y);
+
+// Adds bias [(heads + 2·kv_heads)·head_dim], which may be null, to projections f32 [rows, the same]; norms and turns
+// queries and keys (the queries in place), rounds them to `element`, and writes keys and values to the rows' pages.
+void store_rows(const Stream& stream, const StepRow* rows, int count, float* projections, const void* bias,
+                const HeadShape& shape, const HeadNorms& norms, const Rotary& rotary, const KvPages& pages,
+                Element element);
 
 // out [rows, heads·head_dim]: what each row sees of its pages, weighted by softmax(scale·q·K). Any shape.
 void attend_rows(const Stream& stream, const StepRow* rows, int count, const float* projections, const HeadShape& shape,
