@@ -1,12 +1,12 @@
 # rlflow_library(name sources…): a static library of the project's own code, warnings as errors.
 function(rlflow_options target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor
     # g++ 12 reports these two falsely for std::optional and for std::string's operator+.
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict>)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict>>)
   target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
   # Under the sanitizers g++ warns of what it cannot see through: warnings are errors in the other builds.
   if(NOT RLFLOW_SANITIZE)
-    target_compile_options(${target} PRIVATE -Werror)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
   else()
     target_compile_options(${target} PRIVATE -fsanitize=${RLFLOW_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${RLFLOW_SANITIZE})

@@ -55,6 +55,7 @@ const std::vector<ThirdParty> kThirdParty = {
     {"pcre2\\.h", {"nodes/format/pattern.cc"}},
     {"utf8proc\\.h", {"nodes/format/unicode_text.cc"}},
     {"nlohmann/.*", {"nodes/format/", "cli/"}},
+    {"(cuda.*|cublas.*|mma\\.h|nv.*\\.h)", {"nodes/cuda/"}},
     {"(graphviz/.*|gvc\\.h|cgraph\\.h)", {"viz/render.cc"}},
     {"CLI/.*", {"cli/"}},
     {"(ATen|c10)/.*", {"nodes/algo/", "nodes/model/", "nodes/rollout/", "nodes/comm/", "nodes/cuda/", "nodes/"}},

@@ -5,30 +5,53 @@
 
 #include "nodes/model/cpu_model.h"
 #include "nodes/model/cpu_passes.h"
+#ifdef RLFLOW_CUDA
+#include "nodes/model/cuda_model.h"
+#endif
 
 namespace rlflow {
 namespace {
 
-void require_cpu(DeviceKind device) {
-  if (device != DeviceKind::cpu) throw std::runtime_error("this build has no GPU backend; use a group on the cpu");
+#ifndef RLFLOW_CUDA
+[[noreturn]] void refuse_gpu() {
+  throw std::runtime_error("this build has no GPU backend; use a group on the cpu, or build with ./dev build --cuda");
+}
+#endif
+
+void require_f32(const ModelPlace& place) {
+  if (place.dtype != Dtype::f32) throw std::runtime_error("on the cpu this build computes in f32 only");
 }
 
 }  // namespace
 
 std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder, const ModelPlace& place, Head head) {
-  require_cpu(place.device);
-  return CpuModel::load_folder(folder, place.threads, head);
+  if (place.device == DeviceKind::cpu) {
+    require_f32(place);
+    return CpuModel::load_folder(folder, place.threads, head);
+  }
+#ifdef RLFLOW_CUDA
+  return CudaModel::load_folder(folder, place, head);
+#else
+  refuse_gpu();
+#endif
 }
 
 std::unique_ptr<LanguageModel> draw_model(const std::filesystem::path& folder, std::uint64_t seed,
                                           const ModelPlace& place, Head head) {
-  require_cpu(place.device);
-  return CpuModel::draw(folder, seed, place.threads, head);
+  if (place.device == DeviceKind::cpu) {
+    require_f32(place);
+    return CpuModel::draw(folder, seed, place.threads, head);
+  }
+#ifdef RLFLOW_CUDA
+  return CudaModel::draw(folder, seed, place, head);
+#else
+  refuse_gpu();
+#endif
 }
 
 std::unique_ptr<Passes> make_passes(DeviceKind device) {
-  require_cpu(device);
-  return std::make_unique<CpuPasses>();
+  if (device == DeviceKind::cpu) return std::make_unique<CpuPasses>();
+  throw std::runtime_error("this build has no GPU passes");
 }
 
 }  // namespace rlflow

@@ -16,12 +16,14 @@ struct ModelPlace {
   DeviceKind device = DeviceKind::cpu;
   std::int32_t index = 0;    // of the GPU
   std::int32_t threads = 1;  // of the CPU
+  Dtype dtype = Dtype::f32;
+  bool trainable = false;  // will get an optimizer
 };
 
 // Reads `folder` (Hugging Face layout: config.json, model.safetensors or several files with an index). Everything is
 // checked before memory for the parameters is taken. A value head that the folder does not have starts as 0, so that
 // every value is 0; a reward head must be there. Throws FormatError; std::runtime_error where this build has no backend
-// for the device.
+// for the device or dtype.
 std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder, const ModelPlace& place,
                                           Head head = Head::lm);
 // Shape and tokenizer of `folder`, weights drawn with `seed`.
