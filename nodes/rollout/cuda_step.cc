@@ -239,8 +239,15 @@ std::span<const cuda::Drawn> CudaStep::read(const CudaView& model, std::span<con
   return {returned, draws.size()};
 }
 
-CudaStep::Pointers CudaStep::pointers(const CudaView& model) const {
-  return {model.weights, rows_.data(), hidden_.data(), logits_.data(), kv_.data(), tables_.data(), truncated_};
+std::vector<const void*> CudaStep::captured(const CudaView& model) const {
+  std::vector<const void*> all = {model.weights, model.full.cos, model.local.cos, truncated_ ? this : nullptr};
+  for (const cuda::DeviceBuffer* buffer :
+       {&rows_, &hidden_, &normed_, &projections_, &attended_, &branch_, &gate_up_, &wide_, &draws_, &logits_, &floors_,
+        &parts_, &drawn_, &produced_, &sampler_, &tables_, &kv_}) {
+    all.push_back(buffer->data());
+  }
+  for (std::int64_t size : {sizes_.pages, sizes_.table_pages}) all.push_back(kv_.as<char>() + size);
+  return all;
 }
 
 void CudaStep::enqueue_step(const CudaView& model, std::int64_t bucket) {
@@ -273,9 +280,9 @@ std::vector<DecodedRow> CudaStep::decode(const CudaView& model, std::span<const 
   cuda::copy(rows_.data(), staged_rows, row_bytes, stream_);
   cuda::copy(draws_.data(), staged_draws, draw_bytes, stream_);
   cuda::fill_bytes(produced_.data(), 0, bucket * 4, stream_);
-  if (const Pointers now = pointers(model); now != captured_) {
+  if (std::vector<const void*> now = captured(model); now != captured_) {
     graphs_.clear();
-    captured_ = now;
+    captured_ = std::move(now);
   }
   std::unique_ptr<cuda::Graph>& graph = graphs_[bucket];
   for (std::int64_t step = 0; step < steps; ++step) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "nodes/cuda/decode_rows.h"
@@ -85,14 +86,9 @@ class CudaStep {
   std::vector<cuda::PageChange> changed_;
   cuda::PinnedBuffer staged_, returned_;
 
-  // Graphs hold pointers: they are dropped when one of these changes.
-  struct Pointers {
-    const void *weights, *rows, *hidden, *logits, *kv, *tables;
-    bool truncated;
-    bool operator==(const Pointers&) const = default;
-  };
-  Pointers pointers(const CudaView& model) const;
-  Pointers captured_{};
+  // Graphs hold pointers and sizes: they are dropped when one of these changes.
+  std::vector<const void*> captured(const CudaView& model) const;
+  std::vector<const void*> captured_;
   std::map<std::int64_t, std::unique_ptr<cuda::Graph>> graphs_;  // by bucket
   std::map<std::int64_t, bool> warmed_;
 };
