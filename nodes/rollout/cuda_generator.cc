@@ -35,9 +35,13 @@ std::int64_t pages_that_fit(const CudaStep& step, const CudaView& model, std::in
 
 }  // namespace
 
-bool CudaGenerator::run(const LanguageModel& any_model, std::span<const std::span<const std::int32_t>> prompts,
+bool CudaGenerator::run(const LanguageModel& model, std::span<const std::span<const std::int32_t>> prompts,
                         const GenerationSettings& settings, std::vector<Response>& responses) {
-  const CudaView model = static_cast<const CudaModel&>(any_model).view();
+  return run(static_cast<const CudaModel&>(model).view(), prompts, settings, responses);
+}
+
+bool CudaGenerator::run(const CudaView& model, std::span<const std::span<const std::int32_t>> prompts,
+                        const GenerationSettings& settings, std::vector<Response>& responses) {
   const std::int64_t max_new = settings.sampling.max_new;
   check_positions(model.config, prompts, max_new);
   const std::int64_t longest = longest_sequence(prompts, max_new, cuda::kPageTokens);
