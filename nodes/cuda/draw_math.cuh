@@ -6,10 +6,12 @@
 
 namespace rlflow::cuda {
 
+inline constexpr std::int32_t kNoToken = 0x7fffffff;
+
 struct DrawState {
   float top = -INFINITY, mass = 0;
   float best = -INFINITY, logit = 0;
-  std::int32_t token = 0x7fffffff;
+  std::int32_t token = kNoToken;
 
   __device__ void see(float scaled) {
     if (scaled > top) {
@@ -36,7 +38,7 @@ struct DrawState {
       mass += other.mass;
     }
     top = larger;
-    if (other.token != 0x7fffffff) offer(other.best, other.logit, other.token);
+    if (other.token != kNoToken) offer(other.best, other.logit, other.token);
   }
   __device__ DrawState across(int step) const {
     DrawState other;

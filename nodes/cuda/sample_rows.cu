@@ -23,18 +23,18 @@ __device__ DrawState join_block(DrawState state) {
 
 __global__ void parts_kernel(const Draw* draws, const float* logits, int vocabulary, const SamplerSettings* from,
                              const float* floors, DrawPart* parts) {
-  const Draw draw = draws[blockIdx.y];
+  const Draw draw = draws[blockIdx.x];
   if (draw.row < 0) return;
   __shared__ SamplerSettings settings;
   if (threadIdx.x == 0) settings = *from;
   __syncthreads();
   const float* z = logits + static_cast<std::int64_t>(draw.row) * vocabulary;
   const float inverse = settings.inverse_temperature;
-  const float floor = floors ? floors[blockIdx.y] : -INFINITY;
+  const float floor = floors ? floors[blockIdx.x] : -INFINITY;
   const bool without_end = draw.position < settings.min_new;
   DrawState state;
-  const int end = min(vocabulary, static_cast<int>(blockIdx.x + 1) * kDrawTile);
-  for (int v = blockIdx.x * kDrawTile + 4 * threadIdx.x; v < end; v += 4 * kThreads) {
+  const int end = min(vocabulary, static_cast<int>(blockIdx.y + 1) * kDrawTile);
+  for (int v = blockIdx.y * kDrawTile + 4 * threadIdx.x; v < end; v += 4 * kThreads) {
     PhiloxWords words{};
     if (!settings.greedy) words = philox_words(v / 4, draw.position, draw.key);
     for (int k = 0; k < 4 && v + k < end; ++k) {
@@ -51,15 +51,17 @@ __global__ void parts_kernel(const Draw* draws, const float* logits, int vocabul
   }
   state = join_block<kThreads>(state);
   if (threadIdx.x == 0) {
-    parts[static_cast<std::int64_t>(blockIdx.y) * gridDim.x + blockIdx.x] = {
+    parts[static_cast<std::int64_t>(blockIdx.x) * gridDim.y + blockIdx.y] = {
         state.top, state.mass, state.best, state.token, state.logit, {}};
   }
 }
 
-// One warp a draw.
+// One block a draw.
+constexpr int kCombineThreads = 256;
+
 __device__ Drawn combined(const DrawPart* parts, int tiles, const SamplerSettings& settings) {
   DrawState state;
-  for (int i = threadIdx.x; i < tiles; i += 32) {
+  for (int i = threadIdx.x; i < tiles; i += kCombineThreads) {
     DrawState part;
     part.top = parts[i].top;
     part.mass = parts[i].mass;
@@ -68,10 +70,9 @@ __device__ Drawn combined(const DrawPart* parts, int tiles, const SamplerSetting
     part.logit = parts[i].logit;
     state.join(part);
   }
-  join_warp(state);
-  const float logprob = (state.logit * settings.inverse_temperature - state.top) - logf(state.mass);
-  if (state.token == 0x7fffffff) return {0, NAN};  // no number among the logits
-  return {state.token, logprob};
+  state = join_block<kCombineThreads>(state);
+  if (state.token == kNoToken) return {0, NAN};  // no number among the logits
+  return {state.token, (state.logit * settings.inverse_temperature - state.top) - logf(state.mass)};
 }
 
 __global__ void combine_kernel(const Draw* draws, const DrawPart* parts, int tiles, const SamplerSettings* settings,
@@ -103,18 +104,18 @@ __global__ void advance_kernel(const DrawPart* parts, int tiles, const SamplerSe
 
 void draw_parts(const Stream& stream, const Draw* draws, int count, const float* logits, int vocabulary,
                 const SamplerSettings* settings, const float* floors, DrawPart* parts) {
-  launch(parts_kernel, dim3(draw_tiles(vocabulary), count), kThreads, 0, stream, draws, logits, vocabulary, settings,
+  launch(parts_kernel, dim3(count, draw_tiles(vocabulary)), kThreads, 0, stream, draws, logits, vocabulary, settings,
          floors, parts);
 }
 
 void combine_parts(const Stream& stream, const Draw* draws, int count, const DrawPart* parts, int tiles,
                    const SamplerSettings* settings, Drawn* drawn) {
-  launch(combine_kernel, dim3(count), 32, 0, stream, draws, parts, tiles, settings, drawn);
+  launch(combine_kernel, dim3(count), kCombineThreads, 0, stream, draws, parts, tiles, settings, drawn);
 }
 
 void combine_and_advance(const Stream& stream, int count, const DrawPart* parts, int tiles,
                          const SamplerSettings* settings, const RowProgress& progress) {
-  launch(advance_kernel, dim3(count), 32, 0, stream, parts, tiles, settings, progress);
+  launch(advance_kernel, dim3(count), kCombineThreads, 0, stream, parts, tiles, settings, progress);
 }
 
 }  // namespace rlflow::cuda

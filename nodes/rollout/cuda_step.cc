@@ -55,6 +55,19 @@ const void* bias_at(const CudaView& model, std::int64_t offset) {
   return offset == kAbsent ? nullptr : model.at(offset);
 }
 
+cuda::NextNorm next_norm(const CudaView& model, std::int64_t offset) {
+  return {model.at(offset), norm_offset(model.config)};
+}
+
+cuda::HeadShape head_shape(const ModelConfig& config, std::int64_t layer) {
+  return {narrow(config.heads), narrow(config.kv_heads), narrow(config.head_dim), attention_scale(config),
+          config.slides(layer) ? narrow(config.window) : 0};
+}
+
+const LayerOffsets& offsets_of(const CudaView& model, std::int64_t layer) {
+  return model.layout.layers[static_cast<std::size_t>(layer)];
+}
+
 }  // namespace
 
 std::int64_t CudaStep::page_bytes(const CudaView& model) {
@@ -90,6 +103,13 @@ void CudaStep::reserve_rows(const CudaView& model, std::int64_t rows) {
   if (config.branch_norms) branch_.reserve(row_capacity_ * config.hidden_size * 4);
   gate_up_.reserve(row_capacity_ * 2 * config.intermediate_size * element);
   wide_.reserve(row_capacity_ * config.intermediate_size * element);
+  squares_.reserve(cuda::kMostFewRows * (config.hidden_size / cuda::kSquareElements + 1) * 4);
+  attend_parts_.reserve(cuda::attend_scratch_floats(narrow(bucket_of(sizes_.slots)), head_shape(config, 0)) * 4);
+  const std::int64_t arrival_bytes = row_capacity_ * config.kv_heads * 4;
+  if (arrivals_.bytes() < arrival_bytes) {
+    arrivals_.reserve(arrival_bytes);
+    cuda::fill_bytes(arrivals_.data(), 0, arrivals_.bytes(), stream_);
+  }
 }
 
 void CudaStep::reserve_draws(const CudaView& model, std::int64_t logit_rows, std::int64_t draws) {
@@ -97,7 +117,9 @@ void CudaStep::reserve_draws(const CudaView& model, std::int64_t logit_rows, std
   logits_.reserve(logit_rows * vocabulary * 4);
   draws_.reserve(draws * static_cast<std::int64_t>(sizeof(cuda::Draw)));
   floors_.reserve(draws * 4);
-  parts_.reserve(draws * cuda::draw_tiles(narrow(vocabulary)) * static_cast<std::int64_t>(sizeof(cuda::DrawPart)));
+  const std::int64_t parts = std::max(draws * cuda::draw_tiles(narrow(vocabulary)),
+                                      std::int64_t{cuda::kMostFewRows} * cuda::head_tiles(narrow(vocabulary)));
+  parts_.reserve(parts * static_cast<std::int64_t>(sizeof(cuda::DrawPart)));
   drawn_.reserve(draws * kMostSteps * static_cast<std::int64_t>(sizeof(cuda::Drawn)));
   produced_.reserve(draws * 4);
   last_.reserve(kReadRows * 4);
@@ -124,24 +146,41 @@ cuda::KvPages CudaStep::pages(const CudaView& model, std::int64_t layer) const {
           tables_.as<std::int32_t>(), sizes_.table_pages};
 }
 
-void CudaStep::attention_branch(const CudaView& model, std::int64_t layer, std::int64_t count) {
+void CudaStep::attend(const CudaView& model, std::int64_t layer, std::int64_t count, Pass pass) {
   const ModelConfig& config = model.config;
-  const LayerOffsets& at = model.layout.layers[static_cast<std::size_t>(layer)];
-  const int rows = narrow(count), hidden = narrow(config.hidden_size);
-  const cuda::HeadShape shape{narrow(config.heads), narrow(config.kv_heads), narrow(config.head_dim),
-                              attention_scale(config), config.slides(layer) ? narrow(config.window) : 0};
+  const LayerOffsets& at = offsets_of(model, layer);
+  const cuda::HeadShape shape = head_shape(config, layer);
   const cuda::HeadNorms norms{bias_at(model, at.query_norm), bias_at(model, at.key_norm), norm_offset(config),
                               static_cast<float>(config.rms_norm_eps)};
-  const CudaRotary& rotary = model.rotary(layer);
+  const cuda::Rotary rotary{model.rotary(layer).cos, model.rotary(layer).sin};
+  const cuda::KvPages kv = pages(model, layer);
+  const auto* rows = rows_.as<cuda::StepRow>();
+  auto* projections = projections_.as<float>();
+  const void* bias = bias_at(model, at.query_key_value_bias);
+  const cuda::AttendScratch scratch{attend_parts_.as<float>(), arrivals_.as<std::int32_t>()};
+  const bool tensor_cores = cuda::attend_pages_serves(shape, model.element);
+  if (tensor_cores && pass == Pass::decode) {
+    cuda::store_and_attend_pages(stream_, rows, narrow(count), projections, bias, shape, norms, rotary, kv,
+                                 attended_.data(), scratch);
+    return;
+  }
+  cuda::store_rows(stream_, rows, narrow(count), projections, bias, shape, norms, rotary, kv, model.element);
+  if (tensor_cores) {
+    cuda::attend_stored_pages(stream_, rows, narrow(count), projections, shape, kv, attended_.data(), scratch);
+  } else {
+    cuda::attend_rows(stream_, rows, narrow(count), projections, shape, kv, model.element, attended_.data());
+  }
+}
+
+void CudaStep::attention_branch(const CudaView& model, std::int64_t layer, std::int64_t count, Pass pass) {
+  const ModelConfig& config = model.config;
+  const LayerOffsets& at = offsets_of(model, layer);
+  const int rows = narrow(count), hidden = narrow(config.hidden_size);
   cuda::norm_rows(stream_, hidden_.as<float>(), rows, hidden, norm_at(model, at.attention_norm), model.element,
                   normed_.data());
   products_.linear(normed_.data(), model.at(at.query_key_value), nullptr, model.element, count, config.hidden_size,
                    projection_width(config), projections_.data(), cuda::Element::f32, false, stream_);
-  cuda::store_rows(stream_, rows_.as<cuda::StepRow>(), rows, projections_.as<float>(),
-                   bias_at(model, at.query_key_value_bias), shape, norms, {rotary.cos, rotary.sin}, pages(model, layer),
-                   model.element);
-  cuda::attend_rows(stream_, rows_.as<cuda::StepRow>(), rows, projections_.as<float>(), shape, pages(model, layer),
-                    model.element, attended_.data());
+  attend(model, layer, count, pass);
   float* to = config.branch_norms ? branch_.as<float>() : hidden_.as<float>();
   products_.linear(attended_.data(), model.at(at.output), nullptr, model.element, count, config.query_size(),
                    config.hidden_size, to, cuda::Element::f32, !config.branch_norms, stream_);
@@ -155,7 +194,7 @@ void CudaStep::attention_branch(const CudaView& model, std::int64_t layer, std::
 
 void CudaStep::mlp_branch(const CudaView& model, std::int64_t layer, std::int64_t count) {
   const ModelConfig& config = model.config;
-  const LayerOffsets& at = model.layout.layers[static_cast<std::size_t>(layer)];
+  const LayerOffsets& at = offsets_of(model, layer);
   const int rows = narrow(count), hidden = narrow(config.hidden_size), inner = narrow(config.intermediate_size);
   cuda::norm_rows(stream_, hidden_.as<float>(), rows, hidden, norm_at(model, at.mlp_norm), model.element,
                   normed_.data());
@@ -174,12 +213,12 @@ void CudaStep::mlp_branch(const CudaView& model, std::int64_t layer, std::int64_
   }
 }
 
-void CudaStep::layers(const CudaView& model, std::int64_t count) {
+void CudaStep::layers(const CudaView& model, std::int64_t count, Pass pass) {
   const ModelConfig& config = model.config;
   cuda::embed_rows(stream_, rows_.as<cuda::StepRow>(), narrow(count), model.at(model.layout.embedding), model.element,
                    narrow(config.hidden_size), embedding_scale(config), hidden_.as<float>());
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    attention_branch(model, layer, count);
+    attention_branch(model, layer, count, pass);
     mlp_branch(model, layer, count);
   }
 }
@@ -209,7 +248,7 @@ std::span<const cuda::Drawn> CudaStep::read(const CudaView& model, std::span<con
   RLFLOW_CHECK(count <= row_capacity_ && static_cast<std::int64_t>(last.size()) <= kReadRows, "too many rows");
   change_pages();
   cuda::copy(rows_.data(), rows.data(), static_cast<std::int64_t>(rows.size_bytes()), stream_);
-  layers(model, count);
+  layers(model, count, Pass::read);
   returned_.reserve(static_cast<std::int64_t>(draws.size() * sizeof(cuda::Drawn)));
   auto* returned = returned_.as<cuda::Drawn>();
   if (!draws.empty()) {
@@ -243,19 +282,76 @@ std::vector<const void*> CudaStep::captured(const CudaView& model) const {
   std::vector<const void*> all = {model.weights, model.full.cos, model.local.cos, truncated_ ? this : nullptr};
   for (const cuda::DeviceBuffer* buffer :
        {&rows_, &hidden_, &normed_, &projections_, &attended_, &branch_, &gate_up_, &wide_, &draws_, &logits_, &floors_,
-        &parts_, &drawn_, &produced_, &sampler_, &tables_, &kv_}) {
+        &parts_, &drawn_, &produced_, &sampler_, &tables_, &kv_, &squares_, &attend_parts_, &arrivals_}) {
     all.push_back(buffer->data());
   }
   for (std::int64_t size : {sizes_.pages, sizes_.table_pages}) all.push_back(kv_.as<char>() + size);
   return all;
 }
 
+// Whether the kernels of nodes/cuda/decode_linear.h can compute a step of this model.
+bool CudaStep::few_rows_serve(const CudaView& model, std::int64_t count) const {
+  const ModelConfig& config = model.config;
+  if (count > cuda::kMostFewRows || model.element != cuda::Element::bf16 || config.branch_norms ||
+      !cuda::attend_pages_serves(head_shape(config, 0), model.element)) {
+    return false;
+  }
+  const auto serve = [&](std::int64_t offset, std::int64_t outputs, std::int64_t inputs) {
+    return cuda::few_rows_serve(model.at(offset), outputs, inputs);
+  };
+  bool all = serve(model.layout.embedding, config.vocab_size, config.hidden_size) &&
+             serve(model.layout.head, config.vocab_size, config.hidden_size) && config.intermediate_size % 16 == 0;
+  for (const LayerOffsets& at : model.layout.layers) {
+    all = all && serve(at.query_key_value, projection_width(config), config.hidden_size) &&
+          serve(at.output, config.hidden_size, config.query_size()) &&
+          serve(at.gate_up, config.intermediate_size, config.hidden_size) &&
+          serve(at.down, config.hidden_size, config.intermediate_size);
+  }
+  return all;
+}
+
+void CudaStep::few_layers(const CudaView& model, std::int64_t count) {
+  const ModelConfig& config = model.config;
+  const int rows = narrow(count), hidden = narrow(config.hidden_size), inner = narrow(config.intermediate_size);
+  const auto eps = static_cast<float>(config.rms_norm_eps);
+  const cuda::Weighted stream{normed_.data(), squares_.as<float>()};
+  const cuda::Gate gate = config.activation == Activation::silu ? cuda::Gate::silu : cuda::Gate::gelu_tanh;
+  cuda::embed_weighted_rows(stream_, rows_.as<cuda::StepRow>(), rows, model.at(model.layout.embedding), hidden,
+                            embedding_scale(config), next_norm(model, offsets_of(model, 0).attention_norm),
+                            hidden_.as<float>(), stream);
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    const LayerOffsets& at = offsets_of(model, layer);
+    const std::int64_t next =
+        layer + 1 < config.layers ? offsets_of(model, layer + 1).attention_norm : model.layout.final_norm;
+    cuda::project_few_rows(stream_, stream, rows, eps, model.at(at.query_key_value), narrow(projection_width(config)),
+                           hidden, projections_.as<float>());
+    attend(model, layer, count, Pass::decode);
+    cuda::add_few_rows(stream_, attended_.data(), rows, model.at(at.output), bias_at(model, at.output_bias), hidden,
+                       narrow(config.query_size()), next_norm(model, at.mlp_norm), hidden_.as<float>(), stream);
+    cuda::gate_few_rows(stream_, stream, rows, eps, model.at(at.gate_up), bias_at(model, at.gate_up_bias), inner,
+                        hidden, gate, wide_.data());
+    cuda::add_few_rows(stream_, wide_.data(), rows, model.at(at.down), bias_at(model, at.down_bias), hidden, inner,
+                       next_norm(model, next), hidden_.as<float>(), stream);
+  }
+}
+
 void CudaStep::enqueue_step(const CudaView& model, std::int64_t bucket) {
-  layers(model, bucket);
-  head(model, nullptr, bucket);
-  draw(model, draws_.as<cuda::Draw>(), bucket);
-  cuda::combine_and_advance(stream_, narrow(bucket), parts_.as<cuda::DrawPart>(),
-                            cuda::draw_tiles(narrow(model.config.vocab_size)), sampler_.as<cuda::SamplerSettings>(),
+  const int vocabulary = narrow(model.config.vocab_size);
+  int tiles = cuda::draw_tiles(vocabulary);
+  const bool few = few_rows_serve(model, bucket);
+  few ? few_layers(model, bucket) : layers(model, bucket, Pass::decode);
+  if (few && !truncated_) {
+    tiles = cuda::head_tiles(vocabulary);
+    cuda::draw_few_rows(stream_, {normed_.data(), squares_.as<float>()}, narrow(bucket),
+                        static_cast<float>(model.config.rms_norm_eps), model.at(model.layout.head), vocabulary,
+                        narrow(model.config.hidden_size), draws_.as<cuda::Draw>(), sampler_.as<cuda::SamplerSettings>(),
+                        parts_.as<cuda::DrawPart>());
+  } else {
+    head(model, nullptr, bucket);
+    draw(model, draws_.as<cuda::Draw>(), bucket);
+  }
+  cuda::combine_and_advance(stream_, narrow(bucket), parts_.as<cuda::DrawPart>(), tiles,
+                            sampler_.as<cuda::SamplerSettings>(),
                             {rows_.as<cuda::StepRow>(), draws_.as<cuda::Draw>(), produced_.as<std::int32_t>(),
                              drawn_.as<cuda::Drawn>(), static_cast<int>(kMostSteps)});
 }

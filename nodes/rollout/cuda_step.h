@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "nodes/cuda/attend_pages.h"
+#include "nodes/cuda/decode_linear.h"
 #include "nodes/cuda/decode_rows.h"
 #include "nodes/cuda/graph.h"
 #include "nodes/cuda/matmul.h"
@@ -64,12 +66,17 @@ class CudaStep {
   void reserve_rows(const CudaView& model, std::int64_t rows);
   void reserve_draws(const CudaView& model, std::int64_t logit_rows, std::int64_t draws);
   void change_pages();
-  void layers(const CudaView& model, std::int64_t count);
-  void attention_branch(const CudaView& model, std::int64_t layer, std::int64_t count);
+  // What the rows of a pass are: tokens of sequences in order, or the newest token of as many sequences.
+  enum class Pass { read, decode };
+  void layers(const CudaView& model, std::int64_t count, Pass pass);
+  void attention_branch(const CudaView& model, std::int64_t layer, std::int64_t count, Pass pass);
+  void attend(const CudaView& model, std::int64_t layer, std::int64_t count, Pass pass);
   void mlp_branch(const CudaView& model, std::int64_t layer, std::int64_t count);
   void head(const CudaView& model, const std::int32_t* gather, std::int64_t count);
   void draw(const CudaView& model, const cuda::Draw* draws, std::int64_t count);
   void enqueue_step(const CudaView& model, std::int64_t bucket);
+  bool few_rows_serve(const CudaView& model, std::int64_t count) const;
+  void few_layers(const CudaView& model, std::int64_t count);
   cuda::KvPages pages(const CudaView& model, std::int64_t layer) const;
 
   cuda::Stream stream_;
@@ -78,6 +85,7 @@ class CudaStep {
   bool truncated_ = false;
   // Of rows.
   cuda::DeviceBuffer rows_, hidden_, normed_, projections_, attended_, branch_, gate_up_, wide_;
+  cuda::DeviceBuffer squares_, attend_parts_, arrivals_;
   std::int64_t row_capacity_ = 0;
   // Of draws.
   cuda::DeviceBuffer draws_, logits_, floors_, parts_, last_, drawn_, produced_, sampler_;

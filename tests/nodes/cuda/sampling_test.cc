@@ -150,7 +150,10 @@ TEST_F(CudaSampling, FloorsAndTokensEqualThoseOfTheCpu) {
         const std::int32_t token = cpu::kernels().sample_token(z, vocabulary, inverse, floor, draws[i].key,
                                                                static_cast<std::uint32_t>(draws[i].position));
         ASSERT_EQ(drawing.drawn[i].token, token) << vocabulary << " " << i;
-        ASSERT_NEAR(drawing.drawn[i].logprob, cpu::kernels().token_logprob(z, vocabulary, inverse, token).logprob, 2e-5);
+        if (i >= kRows) continue;
+        double mass = 0;  // in f64: sums of 151,936 floats differ by 3e-5
+        for (int v = 0; v < vocabulary; ++v) mass += std::exp(static_cast<double>(z[v] * inverse - z[token] * inverse));
+        ASSERT_NEAR(drawing.drawn[i].logprob, -std::log(mass), 1e-5);
       }
       EXPECT_LE(other_floors, 4) << vocabulary << " " << top_k << " " << top_p << " " << min_p;
     }
