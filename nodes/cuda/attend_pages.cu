@@ -2,6 +2,9 @@
 // core's tile. A warp reads a page of 16 keys at a time straight into fragments: dimensions are taken in an order in
 // which every load is 16 bytes, which changes neither a score nor where a value belongs.
 #include "nodes/cuda/attend_pages.h"
+
+#include <cooperative_groups.h>
+
 #include "nodes/cuda/dependent_launch.cuh"
 #include "nodes/cuda/element_math.cuh"
 #include "nodes/cuda/tensor_core.cuh"
@@ -23,7 +26,6 @@ struct AttendInput {
   Rotary rotary;
   KvPages pages;
   bf16* out;
-  AttendScratch scratch;
 };
 
 template <int kSize>
@@ -31,86 +33,106 @@ struct Shared {
   bf16 query[kHeads][kSize + 8];
   float top[kWarps][kHeads], mass[kWarps][kHeads];
   float mixed[kWarps][kHeads][kSize + 1];
-  bool last;
+  // Of the block, for the others of its cluster.
+  float block_top[kHeads], block_mass[kHeads];
+  float block_mixed[kHeads][kSize];
 };
 
-// One head of projections by a warp: bias, norm, turn. Lane i holds dimensions i + 32·k and their partners.
+// The heads that one warp makes of the projections: queries, then the key, then the value; every kWarps-th of them.
+// Lane i holds dimensions i + 32·k and their partners, half a head further. All loads are begun together.
 template <int kSize>
-struct TurnedHead {
-  static constexpr int kPairs = kSize / 64;
-  float low[kPairs], high[kPairs];
+class NewHeads {
+  static constexpr int kPairs = kSize / 64, kHalf = kSize / 2;
+  static constexpr int kMost = (kHeads + 2 + kWarps - 1) / kWarps;
 
-  __device__ TurnedHead(const AttendInput& in, const float* x, int head, const bf16* weight, std::int64_t position) {
-    const int lane = threadIdx.x % 32, half = kSize / 2;
+ public:
+  // What earlier kernels of the step do not write.
+  __device__ NewHeads(const AttendInput& in, int kv_head, std::int64_t position) : in_(in), kv_head_(kv_head) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int k = 0; k < kPairs; ++k) {
+      cos_[k] = in.rotary.cos[position * kHalf + lane + 32 * k];
+      sin_[k] = in.rotary.sin[position * kHalf + lane + 32 * k];
+    }
+    each([&](int j, int, int head) {
+#pragma unroll
+      for (int k = 0; k < kPairs; ++k) {
+        low_[j][k] = in.bias ? to_float(in.bias[head * kSize + lane + 32 * k]) : 0.0f;
+        high_[j][k] = in.bias ? to_float(in.bias[head * kSize + lane + 32 * k + kHalf]) : 0.0f;
+      }
+    });
+  }
+  // `newest`: the key and the value go to `page`.
+  __device__ void make(bool newest, bf16* page, int own, Shared<kSize>& shared) {
+    const int lane = threadIdx.x % 32, repeats = in_.shape.heads / in_.shape.kv_heads;
+    const std::int64_t width = static_cast<std::int64_t>(in_.shape.heads + 2 * in_.shape.kv_heads) * kSize;
+    const float* row = in_.projections + blockIdx.x * width + lane;
+    each([&](int j, int, int head) {
+#pragma unroll
+      for (int k = 0; k < kPairs; ++k) {
+        low_[j][k] += row[head * kSize + 32 * k];
+        high_[j][k] += row[head * kSize + 32 * k + kHalf];
+      }
+    });
+    bf16* key = page + (kv_head_ * kPageTokens + own % kPageTokens) * kSize;
+    each([&](int j, int number, int) {
+      if (number > repeats) {
+        if (newest) put(low_[j], high_[j], key + in_.shape.kv_heads * kPageTokens * kSize);
+        return;
+      }
+      const bool query = number < repeats;
+      norm(static_cast<const bf16*>(query ? in_.norms.query : in_.norms.key), low_[j], high_[j]);
+      float low[kPairs], high[kPairs];
+#pragma unroll
+      for (int k = 0; k < kPairs; ++k) {
+        low[k] = low_[j][k] * cos_[k] - high_[j][k] * sin_[k];
+        high[k] = high_[j][k] * cos_[k] + low_[j][k] * sin_[k];
+      }
+      if (query) put(low, high, shared.query[number]);
+      if (!query && newest) put(low, high, key);
+    });
+  }
+
+ private:
+  // body(slot, number among this key head's, head among all) for each head of this warp.
+  template <class Body>
+  __device__ void each(const Body& body) const {
+    const int repeats = in_.shape.heads / in_.shape.kv_heads;
+#pragma unroll
+    for (int j = 0; j < kMost; ++j) {
+      const int number = threadIdx.x / 32 + kWarps * j;
+      if (number < repeats) body(j, number, kv_head_ * repeats + number);
+      if (number == repeats) body(j, number, in_.shape.heads + kv_head_);
+      if (number == repeats + 1) body(j, number, in_.shape.heads + in_.shape.kv_heads + kv_head_);
+    }
+  }
+  __device__ void norm(const bf16* weight, float (&low)[kPairs], float (&high)[kPairs]) const {
+    if (!weight) return;
+    const int lane = threadIdx.x % 32;
     float total = 0;
+#pragma unroll
+    for (int k = 0; k < kPairs; ++k) total += low[k] * low[k] + high[k] * high[k];
+    const float scale = 1.0f / sqrtf(warp_sum(total) / kSize + in_.norms.eps);
+#pragma unroll
     for (int k = 0; k < kPairs; ++k) {
-      const int i = lane + 32 * k;
-      low[k] = x[i];
-      high[k] = x[i + half];
-      if (in.bias) {
-        low[k] += to_float(in.bias[head * kSize + i]);
-        high[k] += to_float(in.bias[head * kSize + i + half]);
-      }
-      total += low[k] * low[k] + high[k] * high[k];
-    }
-    const float scale = weight ? 1.0f / sqrtf(warp_sum(total) / kSize + in.norms.eps) : 1.0f;
-    for (int k = 0; k < kPairs; ++k) {
-      const int i = lane + 32 * k;
-      float a = low[k], b = high[k];
-      if (weight) {
-        a = a * scale * (to_float(weight[i]) + in.norms.offset);
-        b = b * scale * (to_float(weight[i + half]) + in.norms.offset);
-      }
-      const float c = in.rotary.cos[position * half + i], s = in.rotary.sin[position * half + i];
-      low[k] = a * c - b * s;
-      high[k] = b * c + a * s;
+      low[k] *= scale * (to_float(weight[lane + 32 * k]) + in_.norms.offset);
+      high[k] *= scale * (to_float(weight[lane + 32 * k + kHalf]) + in_.norms.offset);
     }
   }
-  __device__ void store(bf16* to) const {
+  __device__ void put(const float (&low)[kPairs], const float (&high)[kPairs], bf16* to) const {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
     for (int k = 0; k < kPairs; ++k) {
-      to[threadIdx.x % 32 + 32 * k] = from_float<bf16>(low[k]);
-      to[threadIdx.x % 32 + 32 * k + kSize / 2] = from_float<bf16>(high[k]);
+      to[lane + 32 * k] = from_float<bf16>(low[k]);
+      to[lane + 32 * k + kHalf] = from_float<bf16>(high[k]);
     }
   }
-};
 
-// Queries into shared memory; the block that will read the newest token's page writes its key and value there.
-template <int kSize, bool kStore>
-__device__ void prepare(const AttendInput& in, const StepRow& row, int kv_head, bool newest, bf16* page,
-                        Shared<kSize>& shared) {
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int repeats = in.shape.heads / in.shape.kv_heads;
-  const int all = in.shape.heads + 2 * in.shape.kv_heads;
-  const float* projections = in.projections + static_cast<std::int64_t>(blockIdx.x) * all * kSize;
-  const std::int64_t position = row.prefix + row.own;
-  for (int i = warp; i < kHeads; i += kWarps) {
-    if (i >= repeats) {
-      for (int d = lane; d < kSize; d += 32) shared.query[i][d] = from_float<bf16>(0);
-      continue;
-    }
-    const int head = kv_head * repeats + i;
-    if constexpr (kStore) {
-      TurnedHead<kSize>(in, projections + head * kSize, head, static_cast<const bf16*>(in.norms.query), position)
-          .store(shared.query[i]);
-    } else {
-      for (int d = lane; d < kSize; d += 32) shared.query[i][d] = from_float<bf16>(projections[head * kSize + d]);
-    }
-  }
-  if constexpr (kStore) {
-    if (!newest) return;
-    const int part = in.shape.kv_heads * kPageTokens * kSize;
-    bf16* to = page + (kv_head * kPageTokens + row.own % kPageTokens) * kSize;
-    const int key = in.shape.heads + kv_head, value = key + in.shape.kv_heads;
-    if (warp == kWarps - 1) {
-      TurnedHead<kSize>(in, projections + key * kSize, key, static_cast<const bf16*>(in.norms.key), position).store(to);
-    } else if (warp == kWarps - 2) {
-      for (int d = lane; d < kSize; d += 32) {
-        const float bias = in.bias ? to_float(in.bias[value * kSize + d]) : 0.0f;
-        to[part + d] = from_float<bf16>(projections[value * kSize + d] + bias);
-      }
-    }
-  }
-}
+  const AttendInput& in_;
+  int kv_head_;
+  float cos_[kPairs], sin_[kPairs];
+  float low_[kMost][kPairs], high_[kMost][kPairs];
+};
 
 // What a warp has seen. Lane (g, q) has query heads g and g+8: their maximum, its share of Σe, and of dimension tile t
 // the values of dimensions 64·(t/8) + 8·(2q) + t%8 and 64·(t/8) + 8·(2q+1) + t%8.
@@ -143,6 +165,16 @@ struct PageFragments {
       for (int j = 0; j < kSize / 64; ++j) {
         values[n][j] = *reinterpret_cast<const uint4*>(values_at + key * kSize + 64 * j + 8 * g);
       }
+    }
+  }
+  // Nothing is known of what stands in the places of keys that are not there; 0 times it must be 0.
+  __device__ void clear_unseen(int first, int end) {
+#pragma unroll
+    for (int n = 0; n < 4; ++n) {
+      const int key = 2 * (threadIdx.x % 4) + n % 2 + 8 * (n / 2);
+      if (key >= first && key < end) continue;
+#pragma unroll
+      for (int j = 0; j < kSize / 64; ++j) values[n][j] = make_uint4(0, 0, 0, 0);
     }
   }
 };
@@ -228,14 +260,16 @@ __device__ void see_pages(const AttendInput& in, const StepRow& row, int kv_head
   const float scale = in.shape.scale * kLog2e;
   const bf16* layer = static_cast<const bf16*>(in.pages.layer);
   for (int i = turn; i < count; i += stride) {
-    const PageFragments<kSize> page = next;
+    PageFragments<kSize> page = next;
     if (i + stride < count) next.load(layer + table[i + stride] * in.pages.page_stride, part, kv_head);
     // Where this page's keys stand in the sequence.
     const bool own = i >= prefix_pages;
     const int begin = own ? row.prefix + (i - prefix_pages) * kPageTokens : i * kPageTokens;
     const int end = min(kPageTokens, (own ? visible : row.prefix) - begin);
     const int first = max(0, hidden - begin);
-    if (first < end) see_page<kSize>(page, query, scale, first, end, seen);
+    if (first >= end) continue;
+    if (first > 0 || end < kPageTokens) page.clear_unseen(first, end);
+    see_page<kSize>(page, query, scale, first, end, seen);
   }
 }
 
@@ -273,13 +307,24 @@ __global__ void __launch_bounds__(kThreads, kSize == 64 ? 4 : 2) attend_kernel(c
   const std::int32_t* table = in.pages.tables + row.table * in.pages.table_stride;
   bf16* layer = static_cast<bf16*>(in.pages.layer);
   PageFragments<kSize> next;
-  if (kStore && turn < newest) next.load(layer + table[turn] * in.pages.page_stride, part, kv_head);
-  wait_for_earlier();
-  prepare<kSize, kStore>(in, row, kv_head, newest / kWarps % splits == split,
-                         layer + table[newest] * in.pages.page_stride, shared);
-  __syncthreads();
-  if (turn == newest || (!kStore && turn < newest)) {
-    next.load(layer + table[turn] * in.pages.page_stride, part, kv_head);
+  if constexpr (kStore) {
+    if (turn < newest) next.load(layer + table[turn] * in.pages.page_stride, part, kv_head);
+    NewHeads<kSize> heads(in, kv_head, row.prefix + row.own);
+    for (int i = threadIdx.x; i < (kHeads - repeats) * kSize; i += kThreads) {
+      shared.query[repeats + i / kSize][i % kSize] = from_float<bf16>(0);
+    }
+    wait_for_earlier();
+    heads.make(newest / kWarps % splits == split, layer + table[newest] * in.pages.page_stride, row.own, shared);
+    __syncthreads();
+    if (turn == newest) next.load(layer + table[turn] * in.pages.page_stride, part, kv_head);
+  } else {
+    wait_for_earlier();
+    if (turn <= newest) next.load(layer + table[turn] * in.pages.page_stride, part, kv_head);
+    const float* projections = in.projections + (static_cast<std::int64_t>(blockIdx.x) * (in.shape.heads + 2 * in.shape.kv_heads) + kv_head * repeats) * kSize;
+    for (int i = threadIdx.x; i < kHeads * kSize; i += kThreads) {
+      shared.query[i / kSize][i % kSize] = from_float<bf16>(i < repeats * kSize ? projections[i] : 0.0f);
+    }
+    __syncthreads();
   }
   std::uint32_t query[kSize / 16][4];
 #pragma unroll
@@ -311,50 +356,48 @@ __global__ void __launch_bounds__(kThreads, kSize == 64 ? 4 : 2) attend_kernel(c
   }
   __syncthreads();
   const int size = repeats * kSize;
-  const std::int64_t pair = static_cast<std::int64_t>(blockIdx.x) * in.shape.kv_heads + kv_head;
-  float* parts = in.scratch.parts + pair * splits * (size + 2 * repeats);
-  const int stride = size + 2 * repeats;
   for (int i = threadIdx.x; i < size; i += kThreads) {
-    const int head = i / kSize;
+    const int head = i / kSize, d = i % kSize;
     Merged merged;
-    for (int w = 0; w < kWarps; ++w) merged.add(shared.top[w][head], shared.mass[w][head], shared.mixed[w][head][i % kSize]);
+    for (int w = 0; w < kWarps; ++w) merged.add(shared.top[w][head], shared.mass[w][head], shared.mixed[w][head][d]);
     if (splits == 1) {
       out[i] = from_float<bf16>(merged.mixed / merged.mass);
       continue;
     }
-    parts[split * stride + i] = merged.mixed;
-    if (i % kSize == 0) {
-      parts[split * stride + size + 2 * head] = merged.top;
-      parts[split * stride + size + 2 * head + 1] = merged.mass;
+    shared.block_mixed[head][d] = merged.mixed;
+    if (d == 0) {
+      shared.block_top[head] = merged.top;
+      shared.block_mass[head] = merged.mass;
     }
   }
   if (splits == 1) return;
-  // The block that arrives last adds up all of them, in order.
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    shared.last = atomicAdd(in.scratch.arrivals + pair, 1) == splits - 1;
-    if (shared.last) in.scratch.arrivals[pair] = 0;
-  }
-  __syncthreads();
-  if (!shared.last) return;
-  __threadfence();
-  for (int i = threadIdx.x; i < size; i += kThreads) {
-    const int head = i / kSize;
+  // The blocks of a row are a cluster: each adds up its share of the elements, in the order of the blocks.
+  const auto cluster = cooperative_groups::this_cluster();
+  cluster.sync();
+  for (int i = split * kThreads + threadIdx.x; i < size; i += splits * kThreads) {
+    const int head = i / kSize, d = i % kSize;
     Merged merged;
     for (int s = 0; s < splits; ++s) {
-      const float* at = parts + s * stride;
-      merged.add(__ldcg(at + size + 2 * head), __ldcg(at + size + 2 * head + 1), __ldcg(at + i));
+      const Shared<kSize>* other = cluster.map_shared_rank(&shared, s);
+      merged.add(other->block_top[head], other->block_mass[head], other->block_mixed[head][d]);
     }
     out[i] = from_float<bf16>(merged.mixed / merged.mass);
   }
+  cluster.sync();  // until no one reads this block's
+}
+
+// Blocks that share the pages of a row where rows are few.
+int splits_of(int rows, int kv_heads) {
+  int splits = 8;
+  while (splits > 1 && rows * kv_heads * splits > 2 * 132) splits /= 2;
+  return splits;
 }
 
 template <bool kStore>
 void launch_attend(const Stream& stream, int count, const AttendInput& input, int splits) {
   const dim3 grid(count, input.shape.kv_heads, splits);
-  if (input.shape.head_dim == 64) return launch_dependent(attend_kernel<64, kStore>, grid, kThreads, 0, stream, input);
-  launch_dependent(attend_kernel<128, kStore>, grid, kThreads, 0, stream, input);
+  const auto kernel = input.shape.head_dim == 64 ? attend_kernel<64, kStore> : attend_kernel<128, kStore>;
+  launch_dependent_clusters(splits, kernel, grid, kThreads, 0, stream, input);
 }
 
 }  // namespace
@@ -364,30 +407,19 @@ bool attend_pages_serves(const HeadShape& shape, Element element) {
          shape.heads / shape.kv_heads <= kHeads;
 }
 
-int attend_splits(int rows, int kv_heads) {
-  int splits = kMostAttendSplits;
-  while (splits > 1 && rows * kv_heads * splits > 2 * 132) splits /= 2;
-  return splits;
-}
-
-std::int64_t attend_scratch_floats(int rows, const HeadShape& shape) {
-  const int repeats = shape.heads / shape.kv_heads;
-  return static_cast<std::int64_t>(rows) * shape.kv_heads * kMostAttendSplits * repeats * (shape.head_dim + 2);
-}
-
 void attend_stored_pages(const Stream& stream, const StepRow* rows, int count, const float* projections,
-                         const HeadShape& shape, const KvPages& pages, void* out, const AttendScratch& scratch) {
+                         const HeadShape& shape, const KvPages& pages, void* out) {
   launch_attend<false>(stream, count,
-                       {rows, projections, nullptr, shape, {}, {}, pages, static_cast<bf16*>(out), scratch}, 1);
+                       {rows, projections, nullptr, shape, {}, {}, pages, static_cast<bf16*>(out)}, 1);
 }
 
 void store_and_attend_pages(const Stream& stream, const StepRow* rows, int count, const float* projections,
                             const void* bias, const HeadShape& shape, const HeadNorms& norms, const Rotary& rotary,
-                            const KvPages& pages, void* out, const AttendScratch& scratch) {
+                            const KvPages& pages, void* out) {
   launch_attend<true>(stream, count,
                       {rows, projections, static_cast<const bf16*>(bias), shape, norms, rotary, pages,
-                       static_cast<bf16*>(out), scratch},
-                      attend_splits(count, shape.kv_heads));
+                       static_cast<bf16*>(out)},
+                      splits_of(count, shape.kv_heads));
 }
 
 }  // namespace rlflow::cuda

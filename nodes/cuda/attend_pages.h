@@ -5,25 +5,15 @@
 
 namespace rlflow::cuda {
 
-// Partial results of rows whose pages several blocks share.
-struct AttendScratch {
-  float* parts;            // attend_scratch_floats(…)
-  std::int32_t* arrivals;  // i32[rows·kv_heads], zero between calls
-};
-
-inline constexpr int kMostAttendSplits = 8;
-
 bool attend_pages_serves(const HeadShape& shape, Element element);
-int attend_splits(int rows, int kv_heads);
-std::int64_t attend_scratch_floats(int rows, const HeadShape& shape);
 
 // What attend_rows does, for projections that store_rows has gone over.
 void attend_stored_pages(const Stream& stream, const StepRow* rows, int count, const float* projections,
-                         const HeadShape& shape, const KvPages& pages, void* out, const AttendScratch& scratch);
+                         const HeadShape& shape, const KvPages& pages, void* out);
 
 // What store_rows and attend_rows do together, for rows of as many sequences.
 void store_and_attend_pages(const Stream& stream, const StepRow* rows, int count, const float* projections,
                             const void* bias, const HeadShape& shape, const HeadNorms& norms, const Rotary& rotary,
-                            const KvPages& pages, void* out, const AttendScratch& scratch);
+                            const KvPages& pages, void* out);
 
 }  // namespace rlflow::cuda

@@ -1,4 +1,6 @@
 // The output head and the draw from it in one: no logits are stored.
+#include <algorithm>
+
 #include "nodes/cuda/draw_math.cuh"
 #include "nodes/cuda/few_rows.cuh"
 
@@ -34,26 +36,29 @@ __global__ void __launch_bounds__(kThreads) draw_kernel(const bf16* x, const flo
                                                         const Draw* draws, const SamplerSettings* from,
                                                         DrawPart* parts) {
   let_next_begin();
-  extern __shared__ float memory[];
+  extern __shared__ __align__(16) char memory[];
   __shared__ float scales[8 * kGroups];
   __shared__ SamplerSettings settings;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, first = blockIdx.x * kHeadTile;
   const int output = min(first + 16 * warp, vocabulary - 16);  // tiles past the end repeat the last one
   const bf16* own[1] = {weights + static_cast<std::int64_t>(output + lane / 4) * inputs + 16 * (lane % 4)};
-  Multiply<1, kGroups> product(own, inputs, 0, 1);
+  Multiply<1, kGroups, 1, 4> product(own, inputs, inputs / 64, 0);
   if (threadIdx.x == 0) settings = *from;
+  StagedRows staged{reinterpret_cast<bf16*>(memory), StagedRows::stride_of(inputs)};
   wait_for_earlier();
-  const bf16* rows[kGroups];
-  lane_rows<kGroups>(x, 0, count, inputs, rows);
-  product.run(rows);
-  SharedSums<kHeadTile, 8 * kGroups> sums{memory};
-  if (first + 16 * warp < vocabulary) sums.put(0, 16 * warp, product.sums[0]);
-  row_scales<kGroups>(squares, 0, count, inputs, eps, scales);
+  staged.copy(x, count, inputs, 0, inputs);
+  row_scales(squares, count, inputs, eps, scales);
+  staged.wait();
   __syncthreads();
-  for (int row = warp; row < min(count, 8 * kGroups); row += kWarps) {
+  product.run(staged, count);
+  __syncthreads();
+  SharedSums<kHeadTile, 8 * kGroups> sums{reinterpret_cast<float*>(memory)};
+  if (first + 16 * warp < vocabulary) sums.put(0, 16 * warp, product.sums[0]);
+  __syncthreads();
+  for (int row = warp; row < count; row += kWarps) {
     const Draw draw = draws[row];
     if (draw.row < 0) continue;
-    const DrawState state = draw_tile(memory + row * sums.kStride, first, vocabulary, draw, scales[row], settings);
+    const DrawState state = draw_tile(sums.sums + row * sums.kStride, first, vocabulary, draw, scales[row], settings);
     if (lane == 0) {
       parts[static_cast<std::int64_t>(row) * gridDim.x + blockIdx.x] = {state.top,   state.mass,  state.best,
                                                                        state.token, state.logit, {}};
@@ -64,7 +69,9 @@ __global__ void __launch_bounds__(kThreads) draw_kernel(const bf16* x, const flo
 template <int kGroups>
 void launch_draw(const Stream& stream, const Weighted& x, int count, float eps, const void* weights, int vocabulary,
                  int inputs, const Draw* draws, const SamplerSettings* settings, DrawPart* parts) {
-  const std::size_t bytes = SharedSums<kHeadTile, 8 * kGroups>::kFloats * sizeof(float);
+  const std::size_t bytes =
+      std::max(StagedRows::bytes(count, inputs), SharedSums<kHeadTile, 8 * kGroups>::kFloats * sizeof(float));
+  allow_shared(draw_kernel<kGroups>, bytes);
   launch_dependent(draw_kernel<kGroups>, dim3(head_tiles(vocabulary)), kThreads, bytes, stream,
                    static_cast<const bf16*>(x.x), x.squares, count, eps, static_cast<const bf16*>(weights), vocabulary,
                    inputs, draws, settings, parts);

@@ -15,8 +15,9 @@ inline constexpr int kMostFewRows = 64;
 inline constexpr int kSquareElements = 16;  // of a part of the sums of squares
 inline constexpr int kHeadTile = 128;       // tokens of the vocabulary that leave one DrawPart
 
-// A matrix [outputs, inputs] that these kernels read: outputs divisible by 16, inputs by 64, at a multiple of 16 bytes.
-bool few_rows_serve(const void* weights, std::int64_t outputs, std::int64_t inputs);
+// Whether these kernels multiply so many rows with a matrix [outputs, inputs]: outputs divisible by 16, inputs by 64, at
+// a multiple of 16 bytes, the rows' share of a block in shared memory.
+bool few_rows_serve(const void* weights, std::int64_t rows, std::int64_t outputs, std::int64_t inputs);
 
 // The stream on its way into a norm.
 struct Weighted {

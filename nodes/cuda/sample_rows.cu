@@ -1,7 +1,7 @@
 // Draws: parts of the vocabulary each on their own, then the parts together.
 #include "nodes/cuda/sample_rows.h"
 
-#include "nodes/cuda/decode_launch.h"
+#include "nodes/cuda/dependent_launch.cuh"
 #include "nodes/cuda/draw_math.cuh"
 #include "nodes/cuda/element_math.cuh"
 
@@ -85,6 +85,7 @@ __global__ void combine_kernel(const Draw* draws, const DrawPart* parts, int til
 __global__ void advance_kernel(const DrawPart* parts, int tiles, const SamplerSettings* settings,
                                RowProgress progress) {
   const int r = blockIdx.x;
+  wait_for_earlier();
   StepRow& row = progress.rows[r];
   if (row.table < 0) return;
   const Drawn result = combined(parts + static_cast<std::int64_t>(r) * tiles, tiles, *settings);
@@ -115,7 +116,7 @@ void combine_parts(const Stream& stream, const Draw* draws, int count, const Dra
 
 void combine_and_advance(const Stream& stream, int count, const DrawPart* parts, int tiles,
                          const SamplerSettings* settings, const RowProgress& progress) {
-  launch(advance_kernel, dim3(count), kCombineThreads, 0, stream, parts, tiles, settings, progress);
+  launch_dependent(advance_kernel, dim3(count), kCombineThreads, 0, stream, parts, tiles, settings, progress);
 }
 
 }  // namespace rlflow::cuda

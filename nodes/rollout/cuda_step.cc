@@ -104,12 +104,6 @@ void CudaStep::reserve_rows(const CudaView& model, std::int64_t rows) {
   gate_up_.reserve(row_capacity_ * 2 * config.intermediate_size * element);
   wide_.reserve(row_capacity_ * config.intermediate_size * element);
   squares_.reserve(cuda::kMostFewRows * (config.hidden_size / cuda::kSquareElements + 1) * 4);
-  attend_parts_.reserve(cuda::attend_scratch_floats(narrow(bucket_of(sizes_.slots)), head_shape(config, 0)) * 4);
-  const std::int64_t arrival_bytes = row_capacity_ * config.kv_heads * 4;
-  if (arrivals_.bytes() < arrival_bytes) {
-    arrivals_.reserve(arrival_bytes);
-    cuda::fill_bytes(arrivals_.data(), 0, arrivals_.bytes(), stream_);
-  }
 }
 
 void CudaStep::reserve_draws(const CudaView& model, std::int64_t logit_rows, std::int64_t draws) {
@@ -157,16 +151,15 @@ void CudaStep::attend(const CudaView& model, std::int64_t layer, std::int64_t co
   const auto* rows = rows_.as<cuda::StepRow>();
   auto* projections = projections_.as<float>();
   const void* bias = bias_at(model, at.query_key_value_bias);
-  const cuda::AttendScratch scratch{attend_parts_.as<float>(), arrivals_.as<std::int32_t>()};
   const bool tensor_cores = cuda::attend_pages_serves(shape, model.element);
   if (tensor_cores && pass == Pass::decode) {
     cuda::store_and_attend_pages(stream_, rows, narrow(count), projections, bias, shape, norms, rotary, kv,
-                                 attended_.data(), scratch);
+                                 attended_.data());
     return;
   }
   cuda::store_rows(stream_, rows, narrow(count), projections, bias, shape, norms, rotary, kv, model.element);
   if (tensor_cores) {
-    cuda::attend_stored_pages(stream_, rows, narrow(count), projections, shape, kv, attended_.data(), scratch);
+    cuda::attend_stored_pages(stream_, rows, narrow(count), projections, shape, kv, attended_.data());
   } else {
     cuda::attend_rows(stream_, rows, narrow(count), projections, shape, kv, model.element, attended_.data());
   }
@@ -282,7 +275,7 @@ std::vector<const void*> CudaStep::captured(const CudaView& model) const {
   std::vector<const void*> all = {model.weights, model.full.cos, model.local.cos, truncated_ ? this : nullptr};
   for (const cuda::DeviceBuffer* buffer :
        {&rows_, &hidden_, &normed_, &projections_, &attended_, &branch_, &gate_up_, &wide_, &draws_, &logits_, &floors_,
-        &parts_, &drawn_, &produced_, &sampler_, &tables_, &kv_, &squares_, &attend_parts_, &arrivals_}) {
+        &parts_, &drawn_, &produced_, &sampler_, &tables_, &kv_, &squares_}) {
     all.push_back(buffer->data());
   }
   for (std::int64_t size : {sizes_.pages, sizes_.table_pages}) all.push_back(kv_.as<char>() + size);
@@ -297,7 +290,7 @@ bool CudaStep::few_rows_serve(const CudaView& model, std::int64_t count) const {
     return false;
   }
   const auto serve = [&](std::int64_t offset, std::int64_t outputs, std::int64_t inputs) {
-    return cuda::few_rows_serve(model.at(offset), outputs, inputs);
+    return cuda::few_rows_serve(model.at(offset), count, outputs, inputs);
   };
   bool all = serve(model.layout.embedding, config.vocab_size, config.hidden_size) &&
              serve(model.layout.head, config.vocab_size, config.hidden_size) && config.intermediate_size % 16 == 0;

@@ -85,7 +85,7 @@ class CudaStep {
   bool truncated_ = false;
   // Of rows.
   cuda::DeviceBuffer rows_, hidden_, normed_, projections_, attended_, branch_, gate_up_, wide_;
-  cuda::DeviceBuffer squares_, attend_parts_, arrivals_;
+  cuda::DeviceBuffer squares_;
   std::int64_t row_capacity_ = 0;
   // Of draws.
   cuda::DeviceBuffer draws_, logits_, floors_, parts_, last_, drawn_, produced_, sampler_;
