@@ -58,7 +58,7 @@ bool extend_response(const GenerationSettings& settings, const ModelConfig& conf
     token = choose(sampling, config.vocab_size, inverse, key, position, z, scratch);
   }
   response.tokens.push_back(token);
-  response.logprob.push_back(cpu::kernels().token_logprob(z, config.vocab_size, inverse, token).logprob);
+  response.logprob.push_back(cpu::kernels().softmax(z, config.vocab_size, inverse).logprob(z[token], inverse));
   const auto length = static_cast<std::int64_t>(response.tokens.size());
   if (std::find(config.end_ids.begin(), config.end_ids.end(), token) != config.end_ids.end()) {
     response.finish = FinishReason::end;
