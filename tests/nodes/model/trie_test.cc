@@ -83,7 +83,8 @@ TEST(Trie, HasARowForEachPrefixThatThereIs) {
     const auto p = static_cast<std::size_t>(batch.group[i]);
     const Tokens prompt(batch.prompts.begin() + batch.prompt_offsets[p],
                         batch.prompts.begin() + batch.prompt_offsets[p + 1]);
-    for (std::size_t n = 1; n <= prompt.size(); ++n) wanted.insert({Tokens(prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>(n)), {}});
+    for (std::size_t n = 1; n <= prompt.size(); ++n)
+      wanted.insert({Tokens(prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>(n)), {}});
     for (std::int64_t n = 1; n < batch.offsets[i + 1] - batch.offsets[i]; ++n) {
       const auto begin = batch.tokens.begin() + batch.offsets[i];
       wanted.insert({prompt, Tokens(begin, begin + n)});
