@@ -99,30 +99,6 @@ class TrieBuilder {
   std::vector<std::int64_t> rows_;  // of each position of the latest sequence
 };
 
-// Sorts the sequences, cuts them into chunks of at most `budget` rows and calls add_targets(chunk, sequence, rows).
-template <class AddTargets>
-std::vector<Chunk> pack(std::vector<Sequence> sequences, std::int64_t budget, const AddTargets& add_targets) {
-  std::sort(sequences.begin(), sequences.end(), precedes);
-  std::vector<Chunk> chunks;
-  for (std::size_t begin = 0; begin < sequences.size();) {
-    std::int64_t rows = sequences[begin].size();
-    std::vector<std::int64_t> shared{0};
-    std::size_t end = begin + 1;
-    for (; end < sequences.size(); ++end) {
-      const std::int64_t common_rows = shared_rows(sequences[end - 1], sequences[end]);
-      rows += sequences[end].size() - common_rows;
-      if (rows > budget) break;
-      shared.push_back(common_rows);
-    }
-    Chunk& chunk = chunks.emplace_back();
-    TrieBuilder(chunk).add(
-        std::span(sequences).subspan(begin, end - begin), shared,
-        [&](const Sequence& sequence, std::span<const std::int64_t> at) { add_targets(chunk, sequence, at); });
-    begin = end;
-  }
-  return chunks;
-}
-
 }  // namespace
 
 std::vector<Chunk> pack_responses(const TokenRows& prompts, const TokenRows& responses,
@@ -136,35 +112,54 @@ std::vector<Chunk> pack_responses(const TokenRows& prompts, const TokenRows& res
     RLFLOW_CHECK(!prompt.empty(), "a response without a prompt");
     sequences.push_back({prompt, tokens.first(tokens.size() - 1), i});  // nothing is predicted from the last
   }
-  return pack(std::move(sequences), budget,
-              [&](Chunk& chunk, const Sequence& sequence, std::span<const std::int64_t> rows) {
-                const Tokens tokens = responses.row(sequence.source);
-                for (std::size_t t = 0; t < tokens.size(); ++t) {
-                  chunk.targets.push_back({rows[sequence.prompt.size() + t - 1], tokens[t]});
-                  chunk.index.push_back(responses.offsets[static_cast<std::size_t>(sequence.source)] +
-                                        static_cast<std::int64_t>(t));
-                }
-              });
+  std::sort(sequences.begin(), sequences.end(), precedes);
+  std::vector<Chunk> chunks;
+  for (std::size_t begin = 0; begin < sequences.size();) {
+    std::int64_t rows = sequences[begin].size();
+    std::vector<std::int64_t> shared{0};
+    std::size_t end = begin + 1;
+    for (; end < sequences.size(); ++end) {
+      const std::int64_t common_rows = shared_rows(sequences[end - 1], sequences[end]);
+      rows += sequences[end].size() - common_rows;
+      if (rows > budget) break;
+      shared.push_back(common_rows);
+    }
+    Chunk& chunk = chunks.emplace_back();
+    TrieBuilder trie(chunk);
+    trie.add(std::span(sequences).subspan(begin, end - begin), shared,
+             [&](const Sequence& sequence, std::span<const std::int64_t> at) {
+               const Tokens tokens = responses.row(sequence.source);
+               for (std::size_t t = 0; t < tokens.size(); ++t) {
+                 chunk.targets.push_back({at[sequence.prompt.size() + t - 1], tokens[t]});
+                 chunk.index.push_back(responses.offsets[static_cast<std::size_t>(sequence.source)] +
+                                       static_cast<std::int64_t>(t));
+               }
+             });
+    begin = end;
+  }
+  return chunks;
 }
 
 std::vector<Chunk> pack_examples(const TokenRows& examples, std::span<const std::uint8_t> mask,
                                  std::span<const std::int64_t> selected, std::int64_t budget) {
-  std::vector<Sequence> sequences;
+  std::vector<Chunk> chunks;
   for (std::int64_t i : selected) {
     const Tokens tokens = examples.row(i);
-    if (tokens.size() >= 2) sequences.push_back({tokens.first(tokens.size() - 1), {}, i});
+    if (tokens.size() < 2) continue;
+    const std::int64_t more = static_cast<std::int64_t>(tokens.size()) - 1;
+    if (chunks.empty() || (chunks.back().rows.size() > 0 && chunks.back().rows.size() + more > budget))
+      chunks.emplace_back();
+    Chunk& chunk = chunks.back();
+    const std::int64_t begin = chunk.rows.size();
+    chunk.rows.add(tokens.first(tokens.size() - 1));
+    for (std::size_t t = 1; t < tokens.size(); ++t) {
+      const std::int64_t index = examples.offsets[static_cast<std::size_t>(i)] + static_cast<std::int64_t>(t);
+      if (mask[static_cast<std::size_t>(index)] == 0) continue;
+      chunk.targets.push_back({begin + static_cast<std::int64_t>(t) - 1, tokens[t]});
+      chunk.index.push_back(index);
+    }
   }
-  return pack(std::move(sequences), budget,
-              [&](Chunk& chunk, const Sequence& sequence, std::span<const std::int64_t> rows) {
-                const Tokens tokens = examples.row(sequence.source);
-                for (std::size_t t = 1; t < tokens.size(); ++t) {
-                  const std::int64_t index =
-                      examples.offsets[static_cast<std::size_t>(sequence.source)] + static_cast<std::int64_t>(t);
-                  if (mask[static_cast<std::size_t>(index)] == 0) continue;
-                  chunk.targets.push_back({rows[t - 1], tokens[t]});
-                  chunk.index.push_back(index);
-                }
-              });
+  return chunks;
 }
 
 }  // namespace rlflow

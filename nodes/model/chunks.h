@@ -37,7 +37,7 @@ std::vector<Chunk> pack_responses(const TokenRows& prompts, const TokenRows& res
                                   std::span<const std::int32_t> group, std::span<const std::int64_t> selected,
                                   std::int64_t budget);
 
-// Packs whole examples in the same way; the tokens with mask 1 (never a row's first) become targets; `index` counts all
+// Packs whole examples end to end; the tokens with mask 1 (never a row's first) become targets; `index` counts all
 // tokens.
 std::vector<Chunk> pack_examples(const TokenRows& examples, std::span<const std::uint8_t> mask,
                                  std::span<const std::int64_t> selected, std::int64_t budget);

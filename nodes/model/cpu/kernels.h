@@ -79,7 +79,8 @@ struct AttentionGradient {
 // Of softmax(z·inverse_temperature): what the log-probability of any token is taken from, and the entropy of all.
 struct Softmax {
   float top;       // the largest z
-  float log_mass;  // ln Σ e^((z − top)·inverse_temperature), at least 0
+  float mass;      // Σ e^((z − top)·inverse_temperature), at least 1
+  float log_mass;  // ln of it
   float entropy;
 
   float logprob(float z, float inverse_temperature) const {
@@ -99,6 +100,12 @@ struct AdamStep {
   float learning_rate, beta1, beta2, eps, decay;
   float gradient_scale;                 // the gradient is multiplied by it first
   float correction1, root_correction2;  // 1 − β1^t, √(1 − β2^t)
+};
+
+// Sums over elements of the two words of mix128 (nodes/model/weights_digest.h): of the low and the high 32 bits of its
+// `lo`, and of its `hi` mod 2^64.
+struct DigestSums {
+  std::uint64_t lo_low, lo_high, hi;
 };
 
 struct Kernels {
@@ -151,6 +158,9 @@ struct Kernels {
                 float* moment2);
   double (*sum_of_squares)(const float* x, std::int64_t count);
   void (*add)(const float* x, std::int64_t count, float* y);  // y += x
+
+  // Of values[i] as element first + i of tensor `id`; at most 2^31 of them.
+  DigestSums (*digest_sums)(std::uint64_t id, std::uint64_t first, const float* values, std::int64_t count);
 };
 
 struct KernelTable {

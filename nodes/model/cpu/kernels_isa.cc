@@ -1,5 +1,6 @@
 // The table of kernels for one instruction set; compiled once for each, with RLFLOW_ISA as its name.
 #include "nodes/model/cpu/attention.h"
+#include "nodes/model/cpu/digest.h"
 #include "nodes/model/cpu/kernels.h"
 #include "nodes/model/cpu/product.h"
 #include "nodes/model/cpu/rows.h"
@@ -29,6 +30,7 @@ constinit const Kernels kTable = {
     .adamw = adamw,
     .sum_of_squares = sum_of_squares,
     .add = add,
+    .digest_sums = digest_sums,
 };
 
 }  // namespace rlflow::cpu::RLFLOW_ISA

@@ -24,16 +24,16 @@ Softmax softmax(const float* z, std::int64_t vocabulary, float inverse_temperatu
     weighted += choose(e > 0.0f, e * shifted, e);  // not 0·(−∞); a NaN stays
   }
   const float total = sum(mass), log_mass = log(splat(total))[0];
-  return {top, log_mass, log_mass - sum(weighted) / total};
+  return {top, total, log_mass, log_mass - sum(weighted) / total};
 }
 
 // d log_mass/dz_v = p_v/T; d entropy/dz_v = −p_v·(ln p_v + entropy)/T.
 void softmax_backward(float* z, std::int64_t vocabulary, float inverse_temperature, const Softmax& s, float dlog_mass,
                       float dentropy) {
   for (std::int64_t v = 0; v < vocabulary; v += kLanes) {
-    const Vec log_p = (load_part(z + v, vocabulary - v, -__builtin_inff()) - s.top) * inverse_temperature - s.log_mass;
-    const Vec p = exp(log_p);
-    const Vec slope = choose(p > 0.0f, p * (log_p + s.entropy), p);
+    const Vec shifted = (load_part(z + v, vocabulary - v, -__builtin_inff()) - s.top) * inverse_temperature;
+    const Vec p = exp(shifted) / s.mass;
+    const Vec slope = choose(p > 0.0f, p * (shifted - s.log_mass + s.entropy), p);
     const Vec likelihood = p * dlog_mass;  // named, so that the order of operations is the same in all tables
     const Vec spread = slope * dentropy;
     store_part(z + v, (likelihood + spread) * -inverse_temperature, vocabulary - v);

@@ -252,19 +252,5 @@ TEST_P(TrieOf, TheGradientOfEveryTensorIsItsSlope) {
 INSTANTIATE_TEST_SUITE_P(Models, TrieOf, ::testing::Bool(),
                          [](const auto& test) { return test.param ? "SlidingWindows" : "Tiny"; });
 
-// Examples with a common beginning share it too.
-TEST(Trie, ExamplesShareWhatTheyBeginWith) {
-  const Tokens tokens{1, 3, 4, 5, 1, 3, 4, 6, 2, 1, 3};
-  const std::vector<std::int64_t> offsets{0, 4, 9, 11}, all{0, 1, 2};
-  const std::vector<std::uint8_t> mask{0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 1};
-  const std::vector<Chunk> chunks = pack_examples({tokens, offsets}, mask, all, 100);
-  ASSERT_EQ(chunks.size(), 1u);
-  EXPECT_EQ(chunks[0].rows.tokens, (Tokens{1, 3, 4, 6}));
-  EXPECT_EQ(chunks[0].index, (std::vector<std::int64_t>{10, 2, 3, 7, 8}));
-  std::vector<std::pair<std::int64_t, std::int32_t>> targets;
-  for (const Target& target : chunks[0].targets) targets.emplace_back(target.row, target.token);
-  EXPECT_EQ(targets, (decltype(targets){{0, 3}, {1, 4}, {2, 5}, {2, 6}, {3, 2}}));
-}
-
 }  // namespace
 }  // namespace rlflow
