@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "nodes/format/model_config.h"
@@ -18,19 +19,23 @@ struct ProjectionColumns {
   std::int64_t key, value, width;
 };
 
-// Copies `length` rows of one head (row_stride apart) to `columns` f32[head_dim, column_stride], transposed.
+// Copies `length` rows of one head (row_stride apart) to rows `at` and following of `columns` f32[blocks, head_dim,
+// 16], where 16 rows at a time are transposed.
 void copy_transposed(const float* rows, std::int64_t row_stride, std::int64_t length, std::int64_t head_dim,
-                     float* columns, std::int64_t column_stride);
+                     std::int64_t at, float* columns);
 // The same to f32[length, padded(head_dim)], the padding zero.
 void copy_padded(const float* rows, std::int64_t row_stride, std::int64_t length, std::int64_t head_dim,
                  float* padded_rows);
 
 // Scratch of one thread; grows and is used again.
 struct AttentionScratch {
-  struct Span {
+  // Keys and values of the segments from the root of a trie to the latest, and their gradients.
+  struct Path {
+    std::vector<std::int32_t> segments;
+    std::int64_t length = 0;  // rows
     std::vector<float> keys, values, key_rows, value_columns, dkeys, dvalues;
   };
-  Span shared, own;
+  Path prompt, response;
   std::vector<float> scores, dscores;
 };
 
@@ -47,13 +52,14 @@ void limit_to_window(const ModelConfig& config, std::int64_t layer, Attention& a
 // What scores are multiplied by: 1/√query_scalar.
 float attention_scale(const ModelConfig& config);
 
-// projections f32[rows, width] after RoPE → out f32[rows, query_size], log_sums f32[rows, heads].
+// projections f32[rows, width] after RoPE → out f32[rows, query_size], log_sums f32[rows, heads]. `scratch`: one for
+// each thread that shares the heads of keys, which changes no bit.
 void attention(const ModelConfig& config, std::int64_t layer, const PackedRows& rows, const float* projections,
-               float* out, float* log_sums, AttentionScratch& scratch);
+               float* out, float* log_sums, std::span<AttentionScratch> scratch);
 
 // dprojections f32[rows, width] is overwritten with the gradient (before RoPE is undone).
 void attention_backward(const ModelConfig& config, std::int64_t layer, const PackedRows& rows, const float* projections,
                         const float* out, const float* log_sums, const float* dout, float* dprojections,
-                        AttentionScratch& scratch);
+                        std::span<AttentionScratch> scratch);
 
 }  // namespace rlflow

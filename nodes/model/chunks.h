@@ -28,14 +28,17 @@ struct TokenRows {
   }
 };
 
-// Packs responses (`selected`, ascending) with their prompts, group[i] the prompt of response i. In one chunk a
-// prompt stands once for all its responses. Every response token becomes a target; `index` counts response tokens.
-// A chunk has at most `budget` rows, unless a single response needs more.
+// Packs responses (`selected`) with their prompts, group[i] the prompt of response i. Every response token becomes a
+// target; `index` counts response tokens. In one chunk whatever sequences have in common stands once: prompts from
+// their first token on, and responses to equal prompts. Sequences are packed in the order of their tokens, so the
+// chunks depend on the tokens and `selected` alone. A chunk has at most `budget` rows, unless a single response needs
+// more.
 std::vector<Chunk> pack_responses(const TokenRows& prompts, const TokenRows& responses,
                                   std::span<const std::int32_t> group, std::span<const std::int64_t> selected,
                                   std::int64_t budget);
 
-// Packs whole examples; the tokens with mask 1 (never a row's first) become targets; `index` counts all tokens.
+// Packs whole examples end to end; the tokens with mask 1 (never a row's first) become targets; `index` counts all
+// tokens.
 std::vector<Chunk> pack_examples(const TokenRows& examples, std::span<const std::uint8_t> mask,
                                  std::span<const std::int64_t> selected, std::int64_t budget);
 

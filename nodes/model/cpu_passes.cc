@@ -11,11 +11,11 @@
 namespace rlflow {
 namespace {
 
-// Chunk c belongs to lane c mod lanes, whatever the threads. Each lane adds up a gradient of its own, so there are
-// fewer where that takes much memory.
+// Chunk c belongs to lane c mod lanes, whatever the threads. Each lane adds up a gradient of its own; of a model for
+// which that takes much memory there is one lane, and the threads share the work of each chunk.
 std::int64_t gradient_lanes(std::int64_t parameters) {
   constexpr std::int64_t kMuch = 16 << 20;  // floats
-  return parameters <= kMuch ? 4 : 2;
+  return parameters <= kMuch ? 4 : 1;
 }
 constexpr std::int64_t kReadingLanes = 4;
 
@@ -36,12 +36,14 @@ struct CpuPasses::Lane {
   void reserve_targets(std::size_t count) {
     for (auto* buffer : {&output, &entropy, &doutput, &dentropy}) buffer->assign(count, 0.0f);
   }
-  void clear_gradient(std::int64_t size) {
+  void clear_gradient(std::int64_t size, std::int32_t threads) {
     if (gradient_size != size) {
       gradient = make_floats(size);
       gradient_size = size;
     }
-    std::fill_n(floats(gradient), size, 0.0f);
+    run_lanes(threads, threads, [&](std::int64_t part) {
+      std::fill(floats(gradient) + size * part / threads, floats(gradient) + size * (part + 1) / threads, 0.0f);
+    });
   }
 };
 
@@ -66,7 +68,7 @@ void CpuPasses::read(const TransformerView& model, std::span<const Chunk> chunks
       check_stop(settings);
       const Chunk& chunk = chunks[c];
       lane.reserve_targets(chunk.targets.size());
-      forward(view, chunk.rows, lane.activations);
+      forward(view, chunk.rows, lane.activations, Activations::Use::reading);
       read_chunk(view, chunk, lane);
       for (std::size_t i = 0; i < chunk.index.size(); ++i)
         out[static_cast<std::size_t>(chunk.index[i])] = lane.output[i];
@@ -99,12 +101,12 @@ const float* CpuPasses::train(const TransformerView& model, std::span<const Chun
   const TransformerView view = model.with_threads(busy == 1 ? settings.threads : 1);
   run_lanes(busy, settings.threads, [&](std::int64_t l) {
     Lane& lane = *lanes_[static_cast<std::size_t>(l)];
-    lane.clear_gradient(size);
+    lane.clear_gradient(size, view.threads);
     for (auto c = static_cast<std::size_t>(l); c < chunks.size(); c += static_cast<std::size_t>(lanes)) {
       check_stop(settings);
       const Chunk& chunk = chunks[c];
       lane.reserve_targets(chunk.targets.size());
-      forward(view, chunk.rows, lane.activations);
+      forward(view, chunk.rows, lane.activations, Activations::Use::training);
       train_chunk(view, c, chunk, lane);
       backward(view, chunk.rows, lane.activations, floats(lane.gradient));
     }

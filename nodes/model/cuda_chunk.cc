@@ -23,7 +23,7 @@ struct Families {
   explicit Families(const PackedRows& rows) : chains(rows.segments.size()), followers(rows.segments.size()) {
     for (std::size_t s = 0; s < rows.segments.size(); ++s) {
       const Segment& segment = rows.segments[s];
-      if (segment.prefix >= 0) chains[s] = chains[static_cast<std::size_t>(segment.prefix)];
+      if (segment.parent >= 0) chains[s] = chains[static_cast<std::size_t>(segment.parent)];
       chains[s].push_back(static_cast<std::int32_t>(s));
       for (std::int32_t of : chains[s]) followers[static_cast<std::size_t>(of)].push_back(static_cast<std::int32_t>(s));
     }

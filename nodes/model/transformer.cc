@@ -19,10 +19,10 @@ void forward_layer(const TransformerView& model, std::int64_t index, const Packe
   const Activations::Layer& at = activations.layer(index);
   const std::int64_t count = rows.size(), hidden = model.config.hidden_size;
   project(model, index, rows.positions, at.input, at, activations.normed());
-  attention(model.config, index, rows, at.projections, at.attended, at.log_sums, activations.attention);
-  std::copy_n(at.input, count * hidden, at.middle);
+  attention(model.config, index, rows, at.projections, at.attended, at.log_sums, activations.attention());
+  if (at.middle != at.input) std::copy_n(at.input, count * hidden, at.middle);
   add_attention(model, index, count, at, activations.normed(), at.middle);
-  std::copy_n(at.middle, count * hidden, out);
+  if (out != at.middle) std::copy_n(at.middle, count * hidden, out);
   add_mlp(model, index, count, at.middle, at, activations.normed(), activations.wide(), out);
 }
 
@@ -36,66 +36,70 @@ void backward_layer(const TransformerView& model, std::int64_t index, const Pack
   mlp_backward(model, index, count, at.middle, at, scratch, d, gradient);
   attention_branch_backward(model, index, count, at, scratch, d, gradient);
   attention_backward(model.config, index, rows, at.projections, at.attended, at.log_sums, scratch.wide,
-                     scratch.wide_gradient, activations.attention);
+                     scratch.wide_gradient, activations.attention());
   project_backward(model, index, rows.positions, at.input, at, scratch, d, gradient);
 }
 
 }  // namespace
 
 // Walks twice over the same takes: without memory, to count them, and with it.
-void Activations::place(const ModelConfig& config, const Take& take) {
+void Activations::place(const ModelConfig& config, Use use, const Take& take) {
   const std::int64_t hidden = config.hidden_size;
+  const bool training = use == Use::training;
+  const auto take_for_training = [&](std::int64_t width) { return training ? take(width) : nullptr; };
   layers_.clear();
-  for (std::int64_t i = 0; i < config.layers; ++i) {
+  for (std::int64_t i = 0; i < (training ? config.layers : 1); ++i) {
     Layer layer;
     layer.input = take(hidden);
-    layer.attention_scales = take(1);
+    layer.attention_scales = take_for_training(1);
     if (config.head_norms) {
-      layer.query_key = take(config.query_size() + config.kv_size());
-      layer.head_scales = take(config.heads + config.kv_heads);
+      layer.query_key = take_for_training(config.query_size() + config.kv_size());
+      layer.head_scales = take_for_training(config.heads + config.kv_heads);
     }
     layer.projections = take(ProjectionColumns(config).width);
     layer.attended = take(config.query_size());
-    layer.log_sums = take(config.heads);
-    layer.middle = take(hidden);
-    layer.mlp_scales = take(1);
+    layer.log_sums = take_for_training(config.heads);
+    layer.middle = training ? take(hidden) : layer.input;
+    layer.mlp_scales = take_for_training(1);
     layer.gate_up = take(2 * config.intermediate_size);
     if (config.branch_norms) {
       layer.attention_branch = take(hidden);
-      layer.attention_branch_scales = take(1);
+      layer.attention_branch_scales = take_for_training(1);
       layer.mlp_branch = take(hidden);
-      layer.mlp_branch_scales = take(1);
+      layer.mlp_branch_scales = take_for_training(1);
     }
     layers_.push_back(layer);
   }
-  output_ = take(hidden);
+  output_ = training ? take(hidden) : layers_.front().input;
   normed_ = take(hidden);
-  gradient_ = take(hidden);
   wide_ = take(widest(config));
-  wide_gradient_ = take(widest(config));
-  if (config.branch_norms) branch_ = take(hidden);
+  gradient_ = take_for_training(hidden);
+  wide_gradient_ = take_for_training(widest(config));
+  branch_ = config.branch_norms ? take_for_training(hidden) : nullptr;
 }
 
-void Activations::reserve(const ModelConfig& config, std::int64_t rows) {
-  if (rows > capacity_) {
-    std::int64_t width = 0;
-    place(config, [&](std::int64_t floats) {
-      width += floats;
-      return nullptr;
-    });
+void Activations::reserve(const TransformerView& model, std::int64_t rows, Use use) {
+  std::int64_t width = 0;
+  place(model.config, use, [&](std::int64_t floats) {
+    width += floats;
+    return nullptr;
+  });
+  if (rows * width > capacity_) {
+    storage_ = at::Tensor();  // before the larger one is taken
     storage_ = make_floats(rows * width);
-    capacity_ = rows;
+    capacity_ = rows * width;
   }
   float* at = floats(storage_);
-  place(config, [&](std::int64_t width) {
+  place(model.config, use, [&](std::int64_t floats_a_row) {
     float* begin = at;
-    at += capacity_ * width;
+    at += rows * floats_a_row;
     return begin;
   });
+  attention_.resize(static_cast<std::size_t>(model.threads));
 }
 
-void forward(const TransformerView& model, const PackedRows& rows, Activations& activations) {
-  activations.reserve(model.config, rows.size());
+void forward(const TransformerView& model, const PackedRows& rows, Activations& activations, Activations::Use use) {
+  activations.reserve(model, rows.size(), use);
   for (std::int32_t position : rows.positions) {
     RLFLOW_CHECK(position < model.config.max_positions, "position out of range");
   }

@@ -14,36 +14,39 @@
 
 namespace rlflow {
 
-// What one pass over R rows leaves for the backward pass or the KV cache. Grows and is used again.
+// What one pass over R rows leaves for the backward pass. Grows and is used again.
 class Activations {
  public:
+  // Reading keeps nothing that a backward pass alone needs: its layers share the memory of one.
+  enum class Use { reading, training };
   struct Layer : LayerRows {
     float* input = nullptr;     // f32[R, hidden]
-    float* log_sums = nullptr;  // f32[R, heads]
+    float* log_sums = nullptr;  // † f32[R, heads]
     float* middle = nullptr;    // f32[R, hidden], after attention
   };
-  void reserve(const ModelConfig& config, std::int64_t rows);
-  const Layer& layer(std::int64_t i) const { return layers_[static_cast<std::size_t>(i)]; }
+  void reserve(const TransformerView& model, std::int64_t rows, Use use);
+  const Layer& layer(std::int64_t i) const { return layers_[layers_.size() == 1 ? 0 : static_cast<std::size_t>(i)]; }
   float* output() const { return output_; }      // f32[R, hidden], before the final norm
   float* normed() const { return normed_; }      // scratch f32[R, hidden]
   float* wide() const { return wide_; }          // scratch f32[R, max(intermediate_size, …)]
-  float* gradient() const { return gradient_; }  // scratch f32[R, hidden]
+  float* gradient() const { return gradient_; }  // scratch f32[R, hidden]; null when reading, as the next are
   LayerGradients gradients() const { return {normed_, branch_, wide_, wide_gradient_}; }  // scratch
-  AttentionScratch attention;
+  std::span<AttentionScratch> attention() { return attention_; }
 
  private:
   using Take = std::function<float*(std::int64_t)>;  // floats a row
-  void place(const ModelConfig& config, const Take& take);
+  void place(const ModelConfig& config, Use use, const Take& take);
 
   std::vector<Layer> layers_;
   float *output_ = nullptr, *normed_ = nullptr, *wide_ = nullptr, *gradient_ = nullptr, *wide_gradient_ = nullptr;
   float* branch_ = nullptr;
-  std::int64_t capacity_ = 0;
+  std::vector<AttentionScratch> attention_;  // of each thread
+  std::int64_t capacity_ = 0;                // floats
   at::Tensor storage_;
 };
 
-// Runs all layers; leaves every layer's activations and the output in `activations`.
-void forward(const TransformerView& model, const PackedRows& rows, Activations& activations);
+// Runs all layers; leaves the output in `activations`, and every layer's activations where they are for training.
+void forward(const TransformerView& model, const PackedRows& rows, Activations& activations, Activations::Use use);
 
 // With dL/doutput in activations.gradient(), adds dL/dparameters to `gradient` (laid out as the parameters).
 // Overwrites gate_up and the scratch of `activations`.

@@ -2,9 +2,9 @@
 #include "nodes/model/weights_digest.h"
 
 #include <algorithm>
-#include <bit>
 #include <vector>
 
+#include "nodes/model/cpu/kernels.h"
 #include "nodes/model/lanes.h"
 #include "runtime/contract/philox.h"
 
@@ -17,13 +17,14 @@ WeightsDigest mix128(std::uint64_t id, std::uint64_t index, std::uint64_t bits) 
 }
 
 WeightsDigest digest_of(std::uint64_t id, const float* values, std::int64_t count, std::int32_t threads) {
-  constexpr std::int64_t kPart = 1 << 16;
+  constexpr std::int64_t kPart = 1 << 18;
   std::vector<WeightsDigest> parts(static_cast<std::size_t>((count + kPart - 1) / kPart));
   run_lanes(static_cast<std::int64_t>(parts.size()), threads, [&](std::int64_t part) {
-    WeightsDigest total;
-    for (std::int64_t i = part * kPart; i < std::min(count, (part + 1) * kPart); ++i) {
-      total += mix128(id, static_cast<std::uint64_t>(i), std::bit_cast<std::uint32_t>(values[i]));
-    }
+    const std::int64_t first = part * kPart;
+    const cpu::DigestSums sums = cpu::kernels().digest_sums(id, static_cast<std::uint64_t>(first), values + first,
+                                                            std::min(kPart, count - first));
+    WeightsDigest total{sums.lo_low, sums.hi};
+    total += {sums.lo_high << 32, sums.lo_high >> 32};
     parts[static_cast<std::size_t>(part)] = total;
   });
   WeightsDigest total;

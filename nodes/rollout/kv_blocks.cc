@@ -52,6 +52,15 @@ bool KvBlockPool::extend(KvSequence& sequence, std::int64_t tokens) {
   return true;
 }
 
+void KvBlockPool::copy(const KvSequence& from, std::int64_t tokens, KvSequence& to) const {
+  RLFLOW_CHECK(tokens <= from.cached && blocks_for(tokens) <= static_cast<std::int64_t>(to.blocks.size()), "no room");
+  for (std::int64_t i = 0; i < blocks_for(tokens); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    std::copy_n(from.blocks[at], block_floats_, to.blocks[at]);
+  }
+  to.cached = tokens;
+}
+
 void KvBlockPool::release(KvSequence& sequence) {
   held_ -= static_cast<std::int64_t>(sequence.blocks.size());
   free_.insert(free_.end(), sequence.blocks.rbegin(), sequence.blocks.rend());

@@ -46,6 +46,8 @@ class KvBlockPool {
   void reset(const KvLayout& layout, std::int64_t limit);
   // Extends `sequence` to hold `tokens`; false, and nothing taken, where the limit forbids it.
   bool extend(KvSequence& sequence, std::int64_t tokens);
+  // `to`, which holds blocks for them, gets the first `tokens` of `from`.
+  void copy(const KvSequence& from, std::int64_t tokens, KvSequence& to) const;
   // Takes all blocks back.
   void release(KvSequence& sequence);
 

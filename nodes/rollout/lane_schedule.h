@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -28,9 +29,10 @@ struct LaneInput {
 };
 
 // Continuous batching. A step reads one token of every response that has a slot and, as far as there is room, prompts
-// in pieces. A response that ends leaves its slot to the next one in order. When blocks run short the latest response
-// gives its own back and waits; it is read again from the prompt on, with the same bits. The first unfinished response
-// is never asked to, and fits alone, so the lane always gets on. One thread at a time.
+// in pieces. Responses to a prompt that have the same tokens so far are read as one, a branch, until they part. A
+// response that ends leaves its slot to the next one in order. When blocks run short the latest branch gives its own
+// back and its responses wait; they are read again from the prompt on, with the same bits. The branch of the first
+// unfinished response is never asked to, and fits alone, so the lane always gets on. One thread at a time.
 class LaneSchedule {
  public:
   bool run(const LaneInput& input);  // false when stopped
@@ -43,35 +45,47 @@ class LaneSchedule {
   struct Prompt {
     std::span<const std::int32_t> tokens;
     KvSequence kv;
-    std::size_t first_sample = 0, samples = 0, unfinished = 0, live = 0;
+    std::size_t first_sample = 0, samples = 0, unfinished = 0;
+    std::size_t branches = 0;  // that read it
     bool read() const { return kv.cached == static_cast<std::int64_t>(tokens.size()); }
   };
   struct Sample {
     std::int64_t response = 0;
     std::size_t prompt = 0;
     std::uint64_t key = 0;
-    KvSequence kv;
   };
-  // After this row of the step stand the logits of a sample's next token, or of the first tokens of a prompt's.
+  // Samples of a prompt, ascending, whose tokens so far are equal.
+  struct Branch {
+    std::size_t prompt = 0;
+    std::vector<std::size_t> samples;
+    KvSequence kv;  // of these tokens
+  };
+  using Branches = std::map<std::size_t, Branch>;  // by their first samples
+  // After this row of the step stand the logits of the next token of a branch, or of the first tokens of a prompt's
+  // samples.
   struct Draw {
     std::int64_t row;
-    std::optional<std::size_t> sample;
     std::size_t prompt;
+    std::vector<std::size_t> samples;
+    std::optional<std::size_t> branch;
   };
 
   void start(const LaneInput& input);
   void add_prompt(const LaneInput& input, const PromptWork& work);
   void admit(const LaneInput& input);
+  bool join(const LaneInput& input, std::size_t sample);
   void make_room(const LaneInput& input);
   bool reclaim_after(std::size_t sample);
   void drop_prompt(std::size_t prompt);
-  void preempt(std::size_t sample);
+  void preempt(Branches::iterator branch);
+  bool begin_reading(std::size_t prompt);
   void choose_rows(const LaneInput& input);
   void draw(const LaneInput& input);
   void draw_part(const LaneInput& input, std::span<const Draw> part);
   void finish(std::size_t sample);
-  Response& response(const LaneInput& input, std::size_t sample) const {
-    return input.responses[static_cast<std::size_t>(samples_[sample].response)];
+  void part_ways(const LaneInput& input, std::size_t branch, const std::vector<std::size_t>& going_on);
+  const std::vector<std::int32_t>& tokens_of(const LaneInput& input, std::size_t sample) const {
+    return input.responses[static_cast<std::size_t>(samples_[sample].response)].tokens;
   }
 
   DecodeLane lane_;
@@ -79,8 +93,10 @@ class LaneSchedule {
   std::optional<KvLayout> layout_;
   std::vector<Prompt> prompts_;  // in order of admission, as are samples_
   std::vector<Sample> samples_;
-  std::set<std::size_t> live_, waiting_, reading_;  // samples with a slot, without one; prompts being read
-  bool exhausted_ = false;                          // no more prompts
+  Branches branches_;
+  std::size_t live_ = 0;                     // samples with a slot: those of the branches
+  std::set<std::size_t> waiting_, reading_;  // samples without one; prompts being read
+  bool exhausted_ = false;                   // no more prompts
   std::vector<StepRow> rows_;
   std::vector<Draw> draws_;
   std::vector<std::int64_t> ended_;  // responses, in this step

@@ -30,36 +30,47 @@ class WithoutEnd {
   std::vector<float> logits_;
 };
 
-std::int32_t choose(const SamplingSettings& sampling, std::int64_t vocabulary, float inverse, std::uint64_t key,
-                    std::uint32_t position, float* z, std::vector<float>& scratch) {
-  if (sampling.temperature == 0) return cpu::kernels().likeliest_token(z, vocabulary);
-  const cpu::Truncation truncation{sampling.top_k, sampling.top_p, sampling.min_p};
-  float floor = -std::numeric_limits<float>::infinity();
-  if (truncation.top_k > 0 || truncation.top_p < 1 || truncation.min_p > 0) {
-    if (scratch.size() < static_cast<std::size_t>(vocabulary)) scratch.resize(static_cast<std::size_t>(vocabulary));
-    floor = cpu::kernels().sampling_floor(z, vocabulary, inverse, truncation, scratch.data());
-  }
-  return cpu::kernels().sample_token(z, vocabulary, inverse, floor, key, position);
+float inverse_of(double temperature) {
+  return temperature == 0 ? 1.0f : static_cast<float>(1.0 / std::max(temperature, 1e-8));
 }
 
 }  // namespace
 
-bool extend_response(const GenerationSettings& settings, const ModelConfig& config, std::uint64_t key, float* z,
-                     std::vector<float>& scratch, Response& response) {
-  const SamplingSettings& sampling = settings.sampling;
-  const bool greedy = sampling.temperature == 0;
-  const float inverse = greedy ? 1.0f : static_cast<float>(1.0 / std::max(sampling.temperature, 1e-8));
+NextToken::NextToken(const GenerationSettings& settings, const ModelConfig& config, float* z,
+                     std::vector<float>& scratch)
+    : settings_(settings),
+      config_(config),
+      z_(z),
+      scratch_(scratch),
+      inverse_temperature_(inverse_of(settings.sampling.temperature)),
+      softmax_(cpu::kernels().softmax(z, config.vocab_size, inverse_temperature_)) {}
+
+std::int32_t NextToken::choose(std::uint64_t key, std::uint32_t position) {
+  const SamplingSettings& sampling = settings_.sampling;
+  const std::int64_t vocabulary = config_.vocab_size;
+  if (sampling.temperature == 0) return cpu::kernels().likeliest_token(z_, vocabulary);
+  const cpu::Truncation truncation{sampling.top_k, sampling.top_p, sampling.min_p};
+  float floor = -std::numeric_limits<float>::infinity();
+  if (truncation.top_k > 0 || truncation.top_p < 1 || truncation.min_p > 0) {
+    if (scratch_.size() < static_cast<std::size_t>(vocabulary)) scratch_.resize(static_cast<std::size_t>(vocabulary));
+    floor = cpu::kernels().sampling_floor(z_, vocabulary, inverse_temperature_, truncation, scratch_.data());
+  }
+  return cpu::kernels().sample_token(z_, vocabulary, inverse_temperature_, floor, key, position);
+}
+
+bool NextToken::extend(std::uint64_t key, Response& response) {
+  const SamplingSettings& sampling = settings_.sampling;
   const auto position = static_cast<std::uint32_t>(response.tokens.size());
   std::int32_t token = 0;
   if (position < sampling.min_new) {
-    const WithoutEnd without(z, config.end_ids);
-    token = choose(sampling, config.vocab_size, inverse, key, position, z, scratch);
+    const WithoutEnd without(z_, config_.end_ids);
+    token = choose(key, position);
   } else {
-    token = choose(sampling, config.vocab_size, inverse, key, position, z, scratch);
+    token = choose(key, position);
   }
   response.tokens.push_back(token);
-  response.logprob.push_back(cpu::kernels().token_logprob(z, config.vocab_size, inverse, token).logprob);
-  return goes_on(settings, config, response);
+  response.logprob.push_back(softmax_.logprob(z_[token], inverse_temperature_));
+  return goes_on(settings_, config_, response);
 }
 
 bool goes_on(const GenerationSettings& settings, const ModelConfig& config, Response& response) {

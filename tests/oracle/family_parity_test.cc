@@ -72,7 +72,7 @@ class FamilyParity : public ::testing::TestWithParam<const char*> {
     PackedRows rows;
     rows.add(tokens);
     Activations activations;
-    forward(model.view(), rows, activations);
+    forward(model.view(), rows, activations, Activations::Use::reading);
     std::vector<float> normed(tokens.size() * static_cast<std::size_t>(model.config().hidden_size));
     std::vector<float> z(tokens.size() * static_cast<std::size_t>(model.config().vocab_size));
     logits(model.view(), activations.output(), rows.size(), normed.data(), nullptr, z.data());

@@ -91,7 +91,7 @@ void write_observed(CpuModel& model, const std::vector<std::int32_t>& tokens, co
   PackedRows rows;
   rows.add(tokens);
   Activations activations;
-  forward(model.view(), rows, activations);
+  forward(model.view(), rows, activations, Activations::Use::reading);
   const ModelConfig& config = model.config();
   std::vector<float> normed(tokens.size() * static_cast<std::size_t>(config.hidden_size));
   std::vector<float> z(tokens.size() * static_cast<std::size_t>(config.vocab_size));

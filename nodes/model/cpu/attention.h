@@ -13,7 +13,9 @@ struct Columns {
   const float* at;
   std::int64_t stride;
 };
-inline Columns keys_from(const KeySpan& span, std::int64_t, std::int64_t j) { return {span.keys + j, span.key_stride}; }
+inline Columns keys_from(const KeySpan& span, std::int64_t head_dim, std::int64_t j) {
+  return {span.keys + j * head_dim, kLanes};
+}
 inline Columns values_from(const KeySpan& span, std::int64_t, std::int64_t j) {
   return {span.values + j * span.value_stride, span.value_stride};
 }
@@ -30,37 +32,62 @@ inline std::int64_t first_block(const Span& span) {
   return span.first / kLanes * kLanes;
 }
 
+// Where `use` is called for blocks of 16, it is for kBlocks of them at a time: their sums are independent, so that a
+// processor that is busy with one goes on with another.
+constexpr int kTogether = 4;
+template <class Use>
+inline void for_blocks(std::int64_t first, std::int64_t end, const Use& use) {
+  std::int64_t j = first;
+  for (; j + (kTogether - 1) * kLanes < end; j += kTogether * kLanes) use.template operator()<kTogether>(j);
+  for (; j < end; j += kLanes) use.template operator()<1>(j);
+}
+
+// Σ_d x[d]·columns[b][d] of kBlocks blocks, d ascending.
+template <int kBlocks>
+inline void dot_columns(const float* x, std::int64_t head_dim, const Columns (&columns)[kBlocks],
+                        Vec (&totals)[kBlocks]) {
+  for (std::int64_t d = 0; d < head_dim; ++d) {
+#pragma GCC unroll 4
+    for (int b = 0; b < kBlocks; ++b) totals[b] += x[d] * load(columns[b].at + d * columns[b].stride);
+  }
+}
+
 // scores[j] = scale·Σ_d q[d]·keys[d][j] for first ≤ j < visible, −∞ in the rest of their blocks of 16.
 template <class Span>
 inline void score(const Span& span, std::int64_t visible, const float* q, std::int64_t head_dim, float scale,
                   float* scores) {
-  for (std::int64_t j = first_block(span); j < visible; j += kLanes) {
-    const Columns keys = keys_from(span, head_dim, j);
-    Vec total{};
-    for (std::int64_t d = 0; d < head_dim; ++d) total += q[d] * load(keys.at + d * keys.stride);
-    total *= scale;
-    if (visible - j < kLanes || j < span.first) {
-      const Int lane = lane_numbers();
-      const Int seen = (lane < static_cast<std::int32_t>(visible - j < kLanes ? visible - j : kLanes)) &
-                       (lane >= static_cast<std::int32_t>(span.first > j ? span.first - j : 0));
-      total = choose(seen, total, splat(-__builtin_inff()));
+  for_blocks(first_block(span), visible, [&]<int kBlocks>(std::int64_t first) {
+    Columns keys[kBlocks];
+    Vec totals[kBlocks] = {};
+    for (int b = 0; b < kBlocks; ++b) keys[b] = keys_from(span, head_dim, first + b * kLanes);
+    dot_columns<kBlocks>(q, head_dim, keys, totals);
+    for (int b = 0; b < kBlocks; ++b) {
+      const std::int64_t j = first + b * kLanes;
+      Vec total = totals[b] * scale;
+      if (visible - j < kLanes || j < span.first) {
+        const Int lane = lane_numbers();
+        const Int seen = (lane < static_cast<std::int32_t>(visible - j < kLanes ? visible - j : kLanes)) &
+                         (lane >= static_cast<std::int32_t>(span.first > j ? span.first - j : 0));
+        total = choose(seen, total, splat(-__builtin_inff()));
+      }
+      store(scores + j, total);
     }
-    store(scores + j, total);
-  }
+  });
 }
 
-// mixed + Σ_j scores[j]·values[j] of the 16 dimensions from d on, j ascending.
-template <class Span>
-inline Vec mix(const Span& span, std::int64_t visible, std::int64_t head_dim, std::int64_t d, const float* scores,
-               Vec mixed) {
+// mixed[b] + Σ_j scores[j]·values[j] of the 16 dimensions from d + 16·b on, j ascending.
+template <int kBlocks, class Span>
+inline void mix(const Span& span, std::int64_t visible, std::int64_t head_dim, std::int64_t d, const float* scores,
+                Vec (&mixed)[kBlocks]) {
   for (std::int64_t block = first_block(span); block < visible; block += kLanes) {
     const Columns values = values_from(span, head_dim, block);
     const std::int64_t end = visible - block < kLanes ? visible - block : kLanes;
     for (std::int64_t j = span.first > block ? span.first - block : 0; j < end; ++j) {
-      mixed += scores[block + j] * load(values.at + j * values.stride + d);
+#pragma GCC unroll 4
+      for (int b = 0; b < kBlocks; ++b)
+        mixed[b] += scores[block + j] * load(values.at + j * values.stride + d + b * kLanes);
     }
   }
-  return mixed;
 }
 
 template <class Span>
@@ -89,10 +116,12 @@ inline float attend_spans(const Spans& a, const float* q, float* out) {
   const float top = maximum(largest(a.own, own_scores, a.own_visible, best));
   Vec total = exponentiate(a.shared, a.scores, a.shared.length, top, Vec{});
   const float mass = sum(exponentiate(a.own, own_scores, a.own_visible, top, total));
-  for (std::int64_t d = 0; d < a.head_dim; d += kLanes) {
-    const Vec mixed = mix(a.shared, a.shared.length, a.head_dim, d, a.scores, Vec{});
-    store_part(out + d, mix(a.own, a.own_visible, a.head_dim, d, own_scores, mixed) / mass, a.head_dim - d);
-  }
+  for_blocks(0, a.head_dim, [&]<int kBlocks>(std::int64_t d) {
+    Vec mixed[kBlocks] = {};
+    mix<kBlocks>(a.shared, a.shared.length, a.head_dim, d, a.scores, mixed);
+    mix<kBlocks>(a.own, a.own_visible, a.head_dim, d, own_scores, mixed);
+    for (int b = 0; b < kBlocks; ++b) store_part(out + d + b * kLanes, mixed[b] / mass, a.head_dim - d - b * kLanes);
+  });
   return top + log(splat(mass))[0];
 }
 
@@ -103,13 +132,18 @@ float attend_paged(const PagedAttention& a, const float* q, float* out) { return
 // scores ← p = e^(scores − lse); dscores ← p·(dout·V − along)·scale.
 inline void score_gradient(const KeySpan& span, const SpanGradient& gradient, std::int64_t visible, const float* dout,
                            std::int64_t head_dim, float lse, float along, float scale, float* scores, float* dscores) {
-  for (std::int64_t j = first_block(span); j < visible; j += kLanes) {
-    const Vec p = exp(load(scores + j) - lse);
-    Vec dp{};
-    for (std::int64_t d = 0; d < head_dim; ++d) dp += dout[d] * load(gradient.value_columns + d * span.key_stride + j);
-    store(scores + j, p);
-    store(dscores + j, p * (dp - along) * scale);
-  }
+  for_blocks(first_block(span), visible, [&]<int kBlocks>(std::int64_t first) {
+    Columns values[kBlocks];
+    Vec dp[kBlocks] = {};
+    for (int b = 0; b < kBlocks; ++b) values[b] = {gradient.value_columns + (first + b * kLanes) * head_dim, kLanes};
+    dot_columns<kBlocks>(dout, head_dim, values, dp);
+    for (int b = 0; b < kBlocks; ++b) {
+      const std::int64_t j = first + b * kLanes;
+      const Vec p = exp(load(scores + j) - lse);
+      store(scores + j, p);
+      store(dscores + j, p * (dp[b] - along) * scale);
+    }
+  });
 }
 
 // dkeys[j] += dscores[j]·q and dvalues[j] += scores[j]·dout for one block of 16 dimensions; returns dq's part.

@@ -27,12 +27,13 @@ struct Product {
   bool add;
 };
 
-// Keys and values of one head: keys f32[head_dim, key_stride] (transposed), values f32[length, value_stride];
-// strides are multiples of 16; what lies beyond the data is never used. Keys before `first` are not seen.
+// Keys and values of one head: keys f32[⌈length/16⌉, head_dim, 16] (16 of them at a time, transposed), values
+// f32[length, value_stride], value_stride a multiple of 16; what lies beyond the data is never used. Keys before
+// `first` are not seen.
 struct KeySpan {
   const float* keys;
   const float* values;
-  std::int64_t key_stride, value_stride;
+  std::int64_t value_stride;
   std::int64_t length;
   std::int64_t first = 0;
 };
@@ -66,7 +67,7 @@ struct PagedAttention {
 // f32[length, value_stride], keys not transposed.
 struct SpanGradient {
   const float* key_rows;       // f32[length, value_stride]: the keys not transposed
-  const float* value_columns;  // f32[head_dim, key_stride]: the values transposed
+  const float* value_columns;  // f32[⌈length/16⌉, head_dim, 16]: the values as keys are
   float* dkeys;
   float* dvalues;
 };
@@ -75,10 +76,17 @@ struct AttentionGradient {
   float* dscores;  // scratch, as large as Attention::scores
 };
 
-// Of softmax(z·inverse_temperature): log-probability of one token, entropy of all.
-struct TokenTarget {
-  float logprob;
+// Of softmax(z·inverse_temperature): what the log-probability of any token is taken from, and the entropy of all.
+struct Softmax {
+  float top;       // the largest z
+  float mass;      // Σ e^((z − top)·inverse_temperature), at least 1
+  float log_mass;  // ln of it
   float entropy;
+
+  float logprob(float z, float inverse_temperature) const {
+    const float exponent = (z - top) * inverse_temperature;
+    return exponent - log_mass;
+  }
 };
 
 // Which tokens sampling chooses from. All that is kept is what has at least some logit: ties at a border stay.
@@ -92,6 +100,12 @@ struct AdamStep {
   float learning_rate, beta1, beta2, eps, decay;
   float gradient_scale;                 // the gradient is multiplied by it first
   float correction1, root_correction2;  // 1 − β1^t, √(1 − β2^t)
+};
+
+// Sums over elements of the two words of mix128 (nodes/model/weights_digest.h): of the low and the high 32 bits of its
+// `lo`, and of its `hi` mod 2^64.
+struct DigestSums {
+  std::uint64_t lo_low, lo_high, hi;
 };
 
 struct Kernels {
@@ -124,10 +138,12 @@ struct Kernels {
   void (*attend_backward)(const Attention&, const AttentionGradient&, const float* q, const float* out, float lse,
                           const float* dout, float* dq);
 
-  TokenTarget (*token_logprob)(const float* z, std::int64_t vocabulary, float inverse_temperature, std::int32_t token);
-  // Overwrites z with d/dz of dlogprob·logprob + dentropy·entropy.
-  void (*token_logprob_backward)(float* z, std::int64_t vocabulary, float inverse_temperature, std::int32_t token,
-                                 float dlogprob, float dentropy);
+  Softmax (*softmax)(const float* z, std::int64_t vocabulary, float inverse_temperature);
+  // Overwrites z, whose softmax is given, with d/dz of dentropy·entropy − dlog_mass·ln Σ e^(z·inverse_temperature). A
+  // log-probability of slope d adds d to dlog_mass; d·inverse_temperature at its own token the caller adds to the
+  // result.
+  void (*softmax_backward)(float* z, std::int64_t vocabulary, float inverse_temperature, const Softmax&,
+                           float dlog_mass, float dentropy);
   // argmax of z·inverse_temperature + Gumbel noise over the tokens with z ≥ floor, the lower id on ties; the noise of
   // entry v is −ln(−ln u) with u from word v%4 of philox4x32({v/4, position, 0, 0}, key).
   std::int32_t (*sample_token)(const float* z, std::int64_t vocabulary, float inverse_temperature, float floor,
@@ -142,6 +158,9 @@ struct Kernels {
                 float* moment2);
   double (*sum_of_squares)(const float* x, std::int64_t count);
   void (*add)(const float* x, std::int64_t count, float* y);  // y += x
+
+  // Of values[i] as element first + i of tensor `id`; at most 2^31 of them.
+  DigestSums (*digest_sums)(std::uint64_t id, std::uint64_t first, const float* values, std::int64_t count);
 };
 
 struct KernelTable {

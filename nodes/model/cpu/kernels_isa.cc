@@ -1,5 +1,6 @@
 // The table of kernels for one instruction set; compiled once for each, with RLFLOW_ISA as its name.
 #include "nodes/model/cpu/attention.h"
+#include "nodes/model/cpu/digest.h"
 #include "nodes/model/cpu/kernels.h"
 #include "nodes/model/cpu/product.h"
 #include "nodes/model/cpu/rows.h"
@@ -21,14 +22,15 @@ constinit const Kernels kTable = {
     .attend = attend,
     .attend_paged = attend_paged,
     .attend_backward = attend_backward,
-    .token_logprob = token_logprob,
-    .token_logprob_backward = token_logprob_backward,
+    .softmax = softmax,
+    .softmax_backward = softmax_backward,
     .sample_token = sample_token,
     .sampling_floor = sampling_floor,
     .likeliest_token = likeliest_token,
     .adamw = adamw,
     .sum_of_squares = sum_of_squares,
     .add = add,
+    .digest_sums = digest_sums,
 };
 
 }  // namespace rlflow::cpu::RLFLOW_ISA

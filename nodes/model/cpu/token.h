@@ -8,50 +8,36 @@
 namespace rlflow::cpu::RLFLOW_ISA {
 namespace {
 
-// The largest logit times inverse_temperature, and Σe and Σe·(z−top) of e = e^(z−top).
-struct Softmax {
-  float top, mass, weighted;
-};
-
-inline Softmax softmax(const float* z, std::int64_t vocabulary, float inverse_temperature) {
+// With e = e^((z−top)/T): log_mass = ln Σe, entropy = ln Σe − Σe·(z−top)/T/Σe.
+Softmax softmax(const float* z, std::int64_t vocabulary, float inverse_temperature) {
   const Vec lowest = splat(-__builtin_inff());
   Vec best = lowest;
   for (std::int64_t v = 0; v < vocabulary; v += kLanes) {
-    best = larger(best, load_part(z + v, vocabulary - v, -__builtin_inff()) * inverse_temperature);
+    best = larger(best, load_part(z + v, vocabulary - v, -__builtin_inff()));
   }
   const float top = maximum(best);
   Vec mass{}, weighted{};
   for (std::int64_t v = 0; v < vocabulary; v += kLanes) {
-    const Vec shifted = load_part(z + v, vocabulary - v, -__builtin_inff()) * inverse_temperature - top;
+    const Vec shifted = (load_part(z + v, vocabulary - v, -__builtin_inff()) - top) * inverse_temperature;
     const Vec e = exp(shifted);
     mass += e;
     weighted += choose(e > 0.0f, e * shifted, e);  // not 0·(−∞); a NaN stays
   }
-  return {top, sum(mass), sum(weighted)};
+  const float total = sum(mass), log_mass = log(splat(total))[0];
+  return {top, total, log_mass, log_mass - sum(weighted) / total};
 }
 
-// logprob = z_token − top − ln Σe ≤ 0, since e of the top is 1; entropy = ln Σe − Σe·(z−top)/Σe.
-TokenTarget token_logprob(const float* z, std::int64_t vocabulary, float inverse_temperature, std::int32_t token) {
-  const Softmax s = softmax(z, vocabulary, inverse_temperature);
-  const float log_mass = log(splat(s.mass))[0];
-  return {(z[token] * inverse_temperature - s.top) - log_mass, log_mass - s.weighted / s.mass};
-}
-
-// d logprob/dz_v = (1[v = token] − p_v)/T; d entropy/dz_v = −p_v·(ln p_v + entropy)/T.
-void token_logprob_backward(float* z, std::int64_t vocabulary, float inverse_temperature, std::int32_t token,
-                            float dlogprob, float dentropy) {
-  const Softmax s = softmax(z, vocabulary, inverse_temperature);
-  const float log_mass = log(splat(s.mass))[0];
-  const float entropy = log_mass - s.weighted / s.mass;
+// d log_mass/dz_v = p_v/T; d entropy/dz_v = −p_v·(ln p_v + entropy)/T.
+void softmax_backward(float* z, std::int64_t vocabulary, float inverse_temperature, const Softmax& s, float dlog_mass,
+                      float dentropy) {
   for (std::int64_t v = 0; v < vocabulary; v += kLanes) {
-    const Vec shifted = load_part(z + v, vocabulary - v, -__builtin_inff()) * inverse_temperature - s.top;
+    const Vec shifted = (load_part(z + v, vocabulary - v, -__builtin_inff()) - s.top) * inverse_temperature;
     const Vec p = exp(shifted) / s.mass;
-    const Vec slope = choose(p > 0.0f, p * (shifted - log_mass + entropy), p);
-    const Vec likelihood = p * dlogprob;  // named, so that the order of operations is the same in all tables
+    const Vec slope = choose(p > 0.0f, p * (shifted - s.log_mass + s.entropy), p);
+    const Vec likelihood = p * dlog_mass;  // named, so that the order of operations is the same in all tables
     const Vec spread = slope * dentropy;
     store_part(z + v, (likelihood + spread) * -inverse_temperature, vocabulary - v);
   }
-  z[token] += dlogprob * inverse_temperature;
 }
 
 // The words of 16 blocks, first … first+15: word k of block first+b is words[k][b].

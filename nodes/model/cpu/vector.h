@@ -55,6 +55,20 @@ inline Vec choose(Int mask, Vec a, Vec b) { return {mask.low ? a.low : b.low, ma
 inline Int truncated(Vec v) { return {__builtin_convertvector(v.low, Int8), __builtin_convertvector(v.high, Int8)}; }
 inline Vec floating(Int v) { return {__builtin_convertvector(v.low, Vec8), __builtin_convertvector(v.high, Vec8)}; }
 inline Vec8 added_halves(Vec v) { return v.low + v.high; }
+inline Vec as_floats(Int v) { return {reinterpret_cast<Vec8>(v.low), reinterpret_cast<Vec8>(v.high)}; }
+inline Int as_bits(Vec v) { return {reinterpret_cast<Int8>(v.low), reinterpret_cast<Int8>(v.high)}; }
+
+// Half by half: 64 bytes at once would go through memory.
+inline Vec load(const float* p) {
+  Vec v;
+  std::memcpy(&v.low, p, sizeof v.low);
+  std::memcpy(&v.high, p + 8, sizeof v.high);
+  return v;
+}
+inline void store(float* p, Vec v) {
+  std::memcpy(p, &v.low, sizeof v.low);
+  std::memcpy(p + 8, &v.high, sizeof v.high);
+}
 
 #else
 
@@ -66,12 +80,12 @@ inline Int lane_numbers() { return Int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
 inline Vec choose(Int mask, Vec a, Vec b) { return mask ? a : b; }
 inline Int truncated(Vec v) { return __builtin_convertvector(v, Int); }
 inline Vec floating(Int v) { return __builtin_convertvector(v, Vec); }
+inline Vec as_floats(Int v) { return reinterpret_cast<Vec>(v); }
+inline Int as_bits(Vec v) { return reinterpret_cast<Int>(v); }
 inline Vec8 added_halves(Vec v) {
   return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
          __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
 }
-
-#endif
 
 inline Vec load(const float* p) {
   Vec v;
@@ -79,6 +93,8 @@ inline Vec load(const float* p) {
   return v;
 }
 inline void store(float* p, Vec v) { std::memcpy(p, &v, sizeof v); }
+
+#endif
 
 // The first `count` (0 … 16) floats, `fill` in the other lanes.
 inline Vec load_part(const float* p, std::int64_t count, float fill) {
@@ -126,21 +142,17 @@ inline Vec exp(Vec x) {
   y = y * r + 1.6666665459e-1f;
   y = y * r + 5.0000001201e-1f;
   y = y * (r * r) + r + 1.0f;
-  Int bits = (n + 127) << 23;
-  Vec scale;
-  std::memcpy(&scale, &bits, sizeof scale);
+  const Vec scale = as_floats((n + 127) << 23);
   y = choose(x > 88.7f, splat(__builtin_inff()), y * scale);
   return choose(x < -87.3f, Vec{}, y);
 }
 
 // ln x of positive, normal x, about 1 ulp also near 1 (the constants of Cephes logf). +inf and NaN stay themselves.
 inline Vec log(Vec x) {
-  Int bits;
-  std::memcpy(&bits, &x, sizeof bits);
+  Int bits = as_bits(x);
   Int exponent = ((bits >> 23) & 0xff) - 126;
   bits = (bits & 0x007fffff) | 0x3f000000;
-  Vec m;
-  std::memcpy(&m, &bits, sizeof m);
+  Vec m = as_floats(bits);
   const Int small = m < 0.707106781186547524f;
   exponent += small;  // a true lane is -1
   m = choose(small, m + m, m) - 1.0f;

@@ -98,6 +98,16 @@ std::vector<float> logprobs_of(const std::vector<Response>& responses) {
   return result;
 }
 
+// Tokens of the responses that have to be read: each prefix once, without the last token, after which nothing is drawn.
+std::int64_t prefixes(const std::vector<Response>& responses) {
+  std::set<Tokens> distinct;
+  for (const Response& response : responses) {
+    for (std::size_t n = 1; n < response.tokens.size(); ++n)
+      distinct.insert(Tokens(response.tokens.begin(), response.tokens.begin() + static_cast<std::ptrdiff_t>(n)));
+  }
+  return static_cast<std::int64_t>(distinct.size());
+}
+
 // Budgets from just enough for one sequence on, with preemption and without; lanes and slots of every kind.
 TEST(Generation, BudgetSlotsAndThreadsChangeNoBit) {
   const auto asked = prompts(13);
@@ -167,9 +177,34 @@ TEST(Generation, SamplesOfAGroupDifferAndEqualPromptsAreReadOnce) {
   expect_equal(once.responses, {twice.responses.begin(), twice.responses.begin() + 8});
   for (std::size_t i = 8; i < 16; ++i) distinct.insert(twice.responses[i].tokens);
   EXPECT_GT(distinct.size(), 12u);
-  std::int64_t read = 40;
-  for (const Response& response : twice.responses) read += static_cast<std::int64_t>(response.tokens.size()) - 1;
-  EXPECT_EQ(twice.report.rows, read);
+  EXPECT_EQ(twice.report.rows, 40 + prefixes(twice.responses));
+}
+
+// Samples go together until they part, whoever of them ends first, and prompts from where they part.
+TEST(Generation, WhatSequencesHaveInCommonIsReadOnce) {
+  std::vector<Tokens> asked = {Tokens(40, 4), Tokens(40, 4), Tokens(12, 5), Tokens(40, 4)};
+  for (std::size_t i = 30; i < 40; ++i) asked[1][i] = 5;
+  asked[3].resize(35);
+  GenerationSettings settings = settings_for(8, 20);
+  settings.sampling.temperature = 0.03;
+  const Generated result = generate(drawn(), asked, settings);
+  const auto group = [&](std::size_t i) {
+    return std::vector(result.responses.begin() + static_cast<std::ptrdiff_t>(8 * i),
+                       result.responses.begin() + static_cast<std::ptrdiff_t>(8 * i + 8));
+  };
+  std::int64_t responses = 0, tokens = 0;
+  for (std::size_t i = 0; i < asked.size(); ++i) responses += prefixes(group(i));
+  for (const Response& response : result.responses) tokens += static_cast<std::int64_t>(response.tokens.size()) - 1;
+  EXPECT_LT(responses, tokens * 3 / 4);
+  // The last prompt is the beginning of another: its last token is read for what follows it.
+  EXPECT_EQ(result.report.rows, 40 + 10 + 12 + 1 + responses);
+  EXPECT_EQ(logprobs_of(result.responses), read_again(drawn(), asked, result.responses, 8, 0.03));
+  GenerationSettings one_by_one = settings;
+  one_by_one.slots = 1;
+  expect_equal(result.responses, generate(drawn(), asked, one_by_one).responses);
+  settings.budget = 112;
+  settings.slots = 5;
+  expect_equal(result.responses, generate(drawn(), asked, settings).responses);
 }
 
 // A long max_new costs nothing until it is used: the trained model ends by itself after some ten tokens.

@@ -125,9 +125,15 @@ TEST(WeightsDigest, IsTheSumOverElements) {
 }
 
 TEST(WeightsDigest, KnownAnswer) {
-  const std::vector<float> values(200'000, 0.5f);
-  EXPECT_EQ(hex(digest_of(tensor_id("w"), values.data(), 200'000, 2)),
-            hex(digest_of(tensor_id("w"), values.data(), 200'000, 1)));
+  std::vector<float> values(300'003, 0.5f);
+  WeightsDigest one_by_one;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] += static_cast<float>(i);
+    one_by_one += element(tensor_id("w"), i, values[i]);
+  }
+  const auto size = static_cast<std::int64_t>(values.size());
+  EXPECT_EQ(hex(digest_of(tensor_id("w"), values.data(), size, 1)), hex(one_by_one));
+  EXPECT_EQ(hex(digest_of(tensor_id("w"), values.data(), size, 2)), hex(one_by_one));
   const float one = 1.0f;  // worked out in Python from the definition
   EXPECT_EQ(hex(digest_of(tensor_id("w"), &one, 1, 1)), "411fe7d4e151b242b084f1694e5a8dec");
 }
