@@ -31,8 +31,8 @@ class CombineNode final : public Node {
     const float* data = flat.const_data_ptr<float>();
     TaskResult result;
     result.metrics = {{"reward/mean", flat.numel() > 0 ? flat.mean().item<double>() : 0}};
-    result.outputs = {std::make_shared<Numbers>(Kind::reward, first.batch, false,
-                                                std::vector<float>(data, data + flat.numel()))};
+    result.outputs = {
+        std::make_shared<Numbers>(Kind::reward, first.batch, false, std::vector<float>(data, data + flat.numel()))};
     return result;
   }
 

@@ -27,7 +27,8 @@ inline std::vector<float> scores_of(const Numbers& reward) {
     }
   }
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (!std::isfinite(scores[i])) throw NumericsError("the reward of response " + std::to_string(i) + " is not finite");
+    if (!std::isfinite(scores[i]))
+      throw NumericsError("the reward of response " + std::to_string(i) + " is not finite");
   }
   return scores;
 }

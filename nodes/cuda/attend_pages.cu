@@ -21,7 +21,7 @@ struct AttendInput {
   const StepRow* rows;
   const float* projections;
   const bf16* bias;
-  HeadShape shape;
+  AttendShape shape;
   HeadNorms norms;
   Rotary rotary;
   KvPages pages;
@@ -144,7 +144,7 @@ struct Seen {
 
 template <int kSize>
 struct PageFragments {
-  uint4 keys[2][kSize / 32];   // of keys g and g+8: dimensions 32·j + 8·q …
+  uint4 keys[2][kSize / 32];    // of keys g and g+8: dimensions 32·j + 8·q …
   uint4 values[4][kSize / 64];  // of keys 2q, 2q+1, 2q+8, 2q+9: dimensions 64·j + 8·g …
 
   __device__ void load(const bf16* page, int part, int kv_head) {
@@ -179,7 +179,9 @@ struct PageFragments {
   }
 };
 
-__device__ inline std::uint32_t word_of(const uint4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+__device__ inline std::uint32_t word_of(const uint4& v, int i) {
+  return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
 
 // `first` … `end`−1: the keys of the page that are seen.
 template <int kSize>
@@ -249,8 +251,7 @@ __device__ inline void see_page(const PageFragments<kSize>& page, const std::uin
 // Pages number `turn`, turn + stride, … of the row; `next` holds the first of them.
 template <int kSize>
 __device__ void see_pages(const AttendInput& in, const StepRow& row, int kv_head, int turn, int stride,
-                          const std::uint32_t (&query)[kSize / 16][4], PageFragments<kSize>& next,
-                          Seen<kSize>& seen) {
+                          const std::uint32_t (&query)[kSize / 16][4], PageFragments<kSize>& next, Seen<kSize>& seen) {
   const int visible = row.prefix + row.own + 1;
   const int hidden = in.shape.window > 0 ? max(0, visible - in.shape.window) : 0;
   const int prefix_pages = (row.prefix + kPageTokens - 1) / kPageTokens;
@@ -320,7 +321,9 @@ __global__ void __launch_bounds__(kThreads, kSize == 64 ? 4 : 2) attend_kernel(c
   } else {
     wait_for_earlier();
     if (turn <= newest) next.load(layer + table[turn] * in.pages.page_stride, part, kv_head);
-    const float* projections = in.projections + (static_cast<std::int64_t>(blockIdx.x) * (in.shape.heads + 2 * in.shape.kv_heads) + kv_head * repeats) * kSize;
+    const float* projections =
+        in.projections +
+        (static_cast<std::int64_t>(blockIdx.x) * (in.shape.heads + 2 * in.shape.kv_heads) + kv_head * repeats) * kSize;
     for (int i = threadIdx.x; i < kHeads * kSize; i += kThreads) {
       shared.query[i / kSize][i % kSize] = from_float<bf16>(i < repeats * kSize ? projections[i] : 0.0f);
     }
@@ -402,24 +405,23 @@ void launch_attend(const Stream& stream, int count, const AttendInput& input, in
 
 }  // namespace
 
-bool attend_pages_serves(const HeadShape& shape, Element element) {
+bool attend_pages_serves(const AttendShape& shape, Element element) {
   return element == Element::bf16 && (shape.head_dim == 64 || shape.head_dim == 128) &&
          shape.heads / shape.kv_heads <= kHeads;
 }
 
 void attend_stored_pages(const Stream& stream, const StepRow* rows, int count, const float* projections,
-                         const HeadShape& shape, const KvPages& pages, void* out) {
-  launch_attend<false>(stream, count,
-                       {rows, projections, nullptr, shape, {}, {}, pages, static_cast<bf16*>(out)}, 1);
+                         const AttendShape& shape, const KvPages& pages, void* out) {
+  launch_attend<false>(stream, count, {rows, projections, nullptr, shape, {}, {}, pages, static_cast<bf16*>(out)}, 1);
 }
 
 void store_and_attend_pages(const Stream& stream, const StepRow* rows, int count, const float* projections,
-                            const void* bias, const HeadShape& shape, const HeadNorms& norms, const Rotary& rotary,
+                            const void* bias, const AttendShape& shape, const HeadNorms& norms, const Rotary& rotary,
                             const KvPages& pages, void* out) {
-  launch_attend<true>(stream, count,
-                      {rows, projections, static_cast<const bf16*>(bias), shape, norms, rotary, pages,
-                       static_cast<bf16*>(out)},
-                      splits_of(count, shape.kv_heads));
+  launch_attend<true>(
+      stream, count,
+      {rows, projections, static_cast<const bf16*>(bias), shape, norms, rotary, pages, static_cast<bf16*>(out)},
+      splits_of(count, shape.kv_heads));
 }
 
 }  // namespace rlflow::cuda

@@ -180,8 +180,16 @@ __global__ void __launch_bounds__(kThreads, 2)
   const HeadColumns columns(shape, head, head / (shape.heads / shape.kv_heads));
   const int lane = threadIdx.x % kWarp, warp_row = static_cast<int>(threadIdx.x) / kWarp * MT * 16;
 
-  Walk<BN, true> walk{tiles.spans, tile.first_span, tile.last_span, 0, tile.rows.position,
-                      tile.rows.position + tile.rows.length - 1, static_cast<int>(shape.window), 0, 0, 0};
+  Walk<BN, true> walk{tiles.spans,
+                      tile.first_span,
+                      tile.last_span,
+                      0,
+                      tile.rows.position,
+                      tile.rows.position + tile.rows.length - 1,
+                      static_cast<int>(shape.window),
+                      0,
+                      0,
+                      0};
   auto fetch = [&](int stage) {
     const bf16* rows = projections + walk.row * shape.width;
     fetch_rows<D, BN, kThreads>(keys_at(stage), rows + columns.key, shape.width, walk.count);
@@ -275,8 +283,8 @@ __global__ void __launch_bounds__(kThreads, 2)
       }
     }
   }
-  store_rows<D, MT>(o, factors, warp_row, tile.rows.length,
-                    out + (tile.rows.begin * shape.heads + head) * D, shape.heads * D);
+  store_rows<D, MT>(o, factors, warp_row, tile.rows.length, out + (tile.rows.begin * shape.heads + head) * D,
+                    shape.heads * D);
 }
 
 template <int D>
@@ -293,8 +301,16 @@ __global__ void __launch_bounds__(kThreads, 2)
   const HeadColumns columns(shape, head, head / (shape.heads / shape.kv_heads));
   const int lane = threadIdx.x % kWarp, warp_row = static_cast<int>(threadIdx.x) / kWarp * MT * 16;
 
-  Walk<BN, true> walk{tiles.spans, tile.first_span, tile.last_span, 0, tile.rows.position,
-                      tile.rows.position + tile.rows.length - 1, static_cast<int>(shape.window), 0, 0, 0};
+  Walk<BN, true> walk{tiles.spans,
+                      tile.first_span,
+                      tile.last_span,
+                      0,
+                      tile.rows.position,
+                      tile.rows.position + tile.rows.length - 1,
+                      static_cast<int>(shape.window),
+                      0,
+                      0,
+                      0};
   auto fetch = [&](int stage) {
     const bf16* rows = projections + walk.row * shape.width;
     fetch_rows<D, BN, kThreads>(keys_at(stage), rows + columns.key, shape.width, walk.count);
@@ -375,8 +391,16 @@ __global__ void __launch_bounds__(kThreads, 2)
   const HeadColumns columns(shape, kv_head * repeats, kv_head);
   const int lane = threadIdx.x % kWarp, warp_row = static_cast<int>(threadIdx.x) / kWarp * MT * 16;
 
-  Walk<BQ, false> walk{tiles.spans, tile.first_span, tile.last_span, 0, tile.rows.position,
-                       tile.rows.position + tile.rows.length - 1, static_cast<int>(shape.window), 0, 0, 0};
+  Walk<BQ, false> walk{tiles.spans,
+                       tile.first_span,
+                       tile.last_span,
+                       0,
+                       tile.rows.position,
+                       tile.rows.position + tile.rows.length - 1,
+                       static_cast<int>(shape.window),
+                       0,
+                       0,
+                       0};
   std::int64_t turn = 0;  // of the heads that share these keys; a tile of queries passes once for each
   auto fetch = [&](int stage) {
     const std::uint32_t to = keys + kPassing + stage * kStage;
@@ -482,11 +506,11 @@ void launch_backward(const AttentionShape& shape, const AttentionTiles& tiles, c
   allow_shared(backward_keys<D>, kOfKeys);
   const dim3 queries(static_cast<unsigned>(tiles.query_count), static_cast<unsigned>(shape.heads));
   backward_queries<D><<<queries, kThreads, kOfQueries, stream.get()>>>(shape, tiles, projections, log_sums, dout,
-                                                                      deltas, dprojections);
+                                                                       deltas, dprojections);
   require_launched("attention_tensor_backward, queries");
   const dim3 keys(static_cast<unsigned>(tiles.key_count), static_cast<unsigned>(shape.kv_heads));
-  backward_keys<D><<<keys, kThreads, kOfKeys, stream.get()>>>(shape, tiles, projections, log_sums, dout, deltas,
-                                                              dprojections);
+  backward_keys<D>
+      <<<keys, kThreads, kOfKeys, stream.get()>>>(shape, tiles, projections, log_sums, dout, deltas, dprojections);
   require_launched("attention_tensor_backward, keys");
 }
 

@@ -31,10 +31,9 @@ __device__ DrawState draw_tile(const float* logits, int first, int vocabulary, c
 }
 
 template <int kGroups>
-__global__ void __launch_bounds__(kThreads) draw_kernel(const bf16* x, const float* squares, int count, float eps,
-                                                        const bf16* weights, int vocabulary, int inputs,
-                                                        const Draw* draws, const SamplerSettings* from,
-                                                        DrawPart* parts) {
+__global__ void __launch_bounds__(kThreads)
+    draw_kernel(const bf16* x, const float* squares, int count, float eps, const bf16* weights, int vocabulary,
+                int inputs, const Draw* draws, const SamplerSettings* from, DrawPart* parts) {
   let_next_begin();
   extern __shared__ __align__(16) char memory[];
   __shared__ float scales[8 * kGroups];
@@ -61,7 +60,7 @@ __global__ void __launch_bounds__(kThreads) draw_kernel(const bf16* x, const flo
     const DrawState state = draw_tile(sums.sums + row * sums.kStride, first, vocabulary, draw, scales[row], settings);
     if (lane == 0) {
       parts[static_cast<std::int64_t>(row) * gridDim.x + blockIdx.x] = {state.top,   state.mass,  state.best,
-                                                                       state.token, state.logit, {}};
+                                                                        state.token, state.logit, {}};
     }
   }
 }
@@ -81,7 +80,10 @@ void launch_draw(const Stream& stream, const Weighted& x, int count, float eps, 
 
 void draw_few_rows(const Stream& stream, const Weighted& x, int count, float eps, const void* weights, int vocabulary,
                    int inputs, const Draw* draws, const SamplerSettings* settings, DrawPart* parts) {
-  const auto go = count <= 8 ? launch_draw<1> : count <= 16 ? launch_draw<2> : count <= 32 ? launch_draw<4> : launch_draw<8>;
+  const auto go = count <= 8    ? launch_draw<1>
+                  : count <= 16 ? launch_draw<2>
+                  : count <= 32 ? launch_draw<4>
+                                : launch_draw<8>;
   go(stream, x, count, eps, weights, vocabulary, inputs, draws, settings, parts);
 }
 

@@ -55,8 +55,8 @@ struct MatrixProducts::Product {
   std::string key() const {
     return std::string(transpose_a ? "t" : "n") + (transpose_b ? "t " : "n ") + std::to_string(m) + "x" +
            std::to_string(n) + "x" + std::to_string(k) + " " + name_of(type) + ">" + name_of(c_type) +
-           (b_stride != 0 ? " stride " + std::to_string(b_stride) : "") + (add ? " add" : "") + (bias ? " bias" : "") + " align " + std::to_string(std::min(align_a, align_b)) + "," +
-           std::to_string(align_c);
+           (b_stride != 0 ? " stride " + std::to_string(b_stride) : "") + (add ? " add" : "") + (bias ? " bias" : "") +
+           " align " + std::to_string(std::min(align_a, align_b)) + "," + std::to_string(align_c);
   }
 };
 
@@ -130,8 +130,8 @@ MatrixProducts::Chosen& MatrixProducts::chosen_for(const Product& product) {
   return *known;
 }
 
-void MatrixProducts::run(const Product& product, const void* a, const void* b, const void* c, void* d,
-                         const void* bias, const Stream& stream) {
+void MatrixProducts::run(const Product& product, const void* a, const void* b, const void* c, void* d, const void* bias,
+                         const Stream& stream) {
   if (product.m == 0 || product.n == 0) return;
   Product placed = product;
   placed.align_a = alignment(a);
@@ -140,10 +140,10 @@ void MatrixProducts::run(const Product& product, const void* a, const void* b, c
   Chosen& chosen = chosen_for(placed);
   if (product.bias) set(chosen.description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   const float one = 1, beta = product.add ? 1.0f : 0.0f;
-  require(cublasLtMatmul(static_cast<cublasLtHandle_t>(handle_), chosen.description, &one, a, chosen.a, b, chosen.b,
-                         &beta, c, chosen.c, d, chosen.c, &chosen.algorithm, workspace_.data(), chosen.workspace,
-                         stream.get()),
-          "cublasLtMatmul");
+  require(
+      cublasLtMatmul(static_cast<cublasLtHandle_t>(handle_), chosen.description, &one, a, chosen.a, b, chosen.b, &beta,
+                     c, chosen.c, d, chosen.c, &chosen.algorithm, workspace_.data(), chosen.workspace, stream.get()),
+      "cublasLtMatmul");
 }
 
 void MatrixProducts::linear(const void* x, const void* w, const void* bias, Element type, std::int64_t rows,

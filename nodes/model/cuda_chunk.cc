@@ -70,8 +70,8 @@ Tiles tiles_of(const PackedRows& rows, cuda::TileRows most) {
     }
     const std::int32_t chain_end = int32(static_cast<std::int64_t>(tiles.spans.size()));
     cut(segment, most.queries, [&](std::int32_t first, std::int32_t count) {
-      queries.push_back({{{own.begin + first, count, own.position + first}, chain, chain_end},
-                         own.position + first + count});
+      queries.push_back(
+          {{{own.begin + first, count, own.position + first}, chain, chain_end}, own.position + first + count});
     });
     std::int64_t following = 0;
     for (std::int32_t of : families.followers[s]) following += rows.segments[static_cast<std::size_t>(of)].length;
@@ -81,7 +81,8 @@ Tiles tiles_of(const PackedRows& rows, cuda::TileRows most) {
       for (std::size_t i = 1; i < families.followers[s].size(); ++i) {
         tiles.spans.push_back(span_of(rows, rows.segments[static_cast<std::size_t>(families.followers[s][i])]));
       }
-      keys.push_back({{{own.begin + first, count, own.position + first}, begin,
+      keys.push_back({{{own.begin + first, count, own.position + first},
+                       begin,
                        int32(static_cast<std::int64_t>(tiles.spans.size()))},
                       following - first});
     });
@@ -136,8 +137,7 @@ void check(const ModelConfig& config, const Chunk& chunk) {
 
 }  // namespace
 
-void CudaChunk::upload(const ModelConfig& config, const Chunk& chunk, cuda::TileRows tile,
-                       const cuda::Stream& stream) {
+void CudaChunk::upload(const ModelConfig& config, const Chunk& chunk, cuda::TileRows tile, const cuda::Stream& stream) {
   check(config, chunk);
   const PackedRows& packed = chunk.rows;
   rows = packed.size();

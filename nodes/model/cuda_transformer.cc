@@ -34,23 +34,28 @@ struct LayerPass {
   void norm(std::int64_t weight, const void* x, const void* added, void* y, float* scales) const {
     cuda::rms_norm(norm_shape(), x, model.at(weight), rows, nullptr, added, y, scales, work.stream);
   }
-  void norm_backward(std::int64_t weight, const void* x, const float* scales, const void* dy, void* dx, bool add) const {
+  void norm_backward(std::int64_t weight, const void* x, const float* scales, const void* dy, void* dx,
+                     bool add) const {
     cuda::rms_norm_backward(norm_shape(), x, model.at(weight), scales, dy, rows, nullptr, dx, add, gradient + weight,
                             work.partials.data(), work.stream);
   }
 
   cuda::HeadShape head_shape() const {
-    return {type,  config.heads,      config.kv_heads, config.head_dim,
-            width, config.head_norms, static_cast<float>(config.rms_norm_eps), norm_offset(config)};
+    return {type,
+            config.heads,
+            config.kv_heads,
+            config.head_dim,
+            width,
+            config.head_norms,
+            static_cast<float>(config.rms_norm_eps),
+            norm_offset(config)};
   }
   cuda::HeadRows head_rows() const {
     const CudaRotary& rotary = model.rotary(index);
-    return {chunk.positions, rotary.cos,   rotary.sin,    bias(offsets.query_norm), bias(offsets.key_norm),
-            at.query_key,    at.head_scales};
+    return {chunk.positions,        rotary.cos,   rotary.sin,    bias(offsets.query_norm),
+            bias(offsets.key_norm), at.query_key, at.head_scales};
   }
-  cuda::Gate gate() const {
-    return config.activation == Activation::silu ? cuda::Gate::silu : cuda::Gate::gelu_tanh;
-  }
+  cuda::Gate gate() const { return config.activation == Activation::silu ? cuda::Gate::silu : cuda::Gate::gelu_tanh; }
 
   // sum = onto + the branch W·x + bias, normed where `norm_weight` says so.
   void add_branch(std::int64_t weight, std::int64_t bias_at, std::int64_t norm_weight, const void* x,
@@ -76,7 +81,8 @@ struct LayerPass {
   }
 
   // dL/d(branch before its norm): d itself where there is none.
-  const void* branch_backward(std::int64_t norm_weight, const void* unnormed, const float* scales, const void* d) const {
+  const void* branch_backward(std::int64_t norm_weight, const void* unnormed, const float* scales,
+                              const void* d) const {
     if (norm_weight == kAbsent) return d;
     norm_backward(norm_weight, unnormed, scales, d, work.activations.branch, false);
     return work.activations.branch;
@@ -180,7 +186,8 @@ std::int64_t partial_bytes(const LayerPass& step) {
 void CudaActivations::place(const CudaView& model, Keep keep, const Take& take) {
   const ModelConfig& config = model.config;
   const std::int64_t hidden = config.hidden_size, each = cuda::bytes_of(model.element);
-  const std::int64_t widest = std::max({config.intermediate_size, config.query_size(), ProjectionColumns(config).width});
+  const std::int64_t widest =
+      std::max({config.intermediate_size, config.query_size(), ProjectionColumns(config).width});
   layers.clear();
   Layer layer;
   for (std::int64_t i = 0; i < config.layers; ++i) {

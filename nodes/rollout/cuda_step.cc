@@ -59,7 +59,7 @@ cuda::NextNorm next_norm(const CudaView& model, std::int64_t offset) {
   return {model.at(offset), norm_offset(model.config)};
 }
 
-cuda::HeadShape head_shape(const ModelConfig& config, std::int64_t layer) {
+cuda::AttendShape head_shape(const ModelConfig& config, std::int64_t layer) {
   return {narrow(config.heads), narrow(config.kv_heads), narrow(config.head_dim), attention_scale(config),
           config.slides(layer) ? narrow(config.window) : 0};
 }
@@ -143,7 +143,7 @@ cuda::KvPages CudaStep::pages(const CudaView& model, std::int64_t layer) const {
 void CudaStep::attend(const CudaView& model, std::int64_t layer, std::int64_t count, Pass pass) {
   const ModelConfig& config = model.config;
   const LayerOffsets& at = offsets_of(model, layer);
-  const cuda::HeadShape shape = head_shape(config, layer);
+  const cuda::AttendShape shape = head_shape(config, layer);
   const cuda::HeadNorms norms{bias_at(model, at.query_norm), bias_at(model, at.key_norm), norm_offset(config),
                               static_cast<float>(config.rms_norm_eps)};
   const cuda::Rotary rotary{model.rotary(layer).cos, model.rotary(layer).sin};

@@ -61,8 +61,8 @@ struct Computed {
 Computed compute(const Case& of, cuda::Element type, const cuda::DeviceBuffer& projections,
                  const cuda::DeviceBuffer& dout, std::int64_t rows, const cuda::Stream& stream) {
   const std::int64_t queries = of.heads * of.head_dim, width = queries + 2 * of.kv_heads * of.head_dim;
-  const cuda::AttentionShape shape{type,  of.heads,  of.kv_heads, of.head_dim,
-                                   width, of.window, 1.3f / std::sqrt(static_cast<float>(of.head_dim))};
+  const cuda::AttentionShape shape{
+      type, of.heads, of.kv_heads, of.head_dim, width, of.window, 1.3f / std::sqrt(static_cast<float>(of.head_dim))};
   ModelConfig config;
   config.max_positions = 4096;
   config.vocab_size = 10;
@@ -103,7 +103,8 @@ TEST(CudaAttention, TensorCoresComputeWhatPlainKernelsDo) {
     const auto [wide_dout, narrow_dout] = random(rows * queries);
     const Computed expected = compute(of, cuda::Element::f32, wide, wide_dout, rows, stream);
     const Computed actual = compute(of, cuda::Element::bf16, narrow, narrow_dout, rows, stream);
-    const double out = relative_error(actual.out, expected.out), sums = relative_error(actual.log_sums, expected.log_sums),
+    const double out = relative_error(actual.out, expected.out),
+                 sums = relative_error(actual.log_sums, expected.log_sums),
                  gradient = relative_error(actual.gradient, expected.gradient);
     std::printf("attention %ld heads of %ld, window %ld: out %.2e, log sums %.2e, gradient %.2e\n",
                 static_cast<long>(of.heads), static_cast<long>(of.head_dim), static_cast<long>(of.window), out, sums,
