@@ -70,7 +70,7 @@ class UpdateCriticNode final : public Node {
                                                      descriptor.group, selected, cut_.micro);
     std::vector<CriticSums> sums(chunks.size());
     const float* gradient = passes_->value_gradient(
-        model, chunks, {1.0f, threads_, context.stop},
+        model, chunks, {1.0f, threads_, context.stop, cut_.recompute},
         [&](const ChunkValues& chunk) { sums[chunk.chunk] = loss_of(batch, weights, chunks[chunk.chunk], chunk); });
     CriticSums total;
     for (const CriticSums& part : sums) {

@@ -17,6 +17,7 @@ UpdateCut update_cut(const Attributes& settings, DeviceKind device) {
   cut.epochs = int_at(settings, "epochs");
   cut.minibatch = has(settings, "minibatch") ? int_at(settings, "minibatch") : 0;
   cut.micro = has(settings, "micro") ? int_at(settings, "micro") : chunk_rows(device);
+  cut.recompute = has(settings, "recompute") && bool_at(settings, "recompute");
   return cut;
 }
 

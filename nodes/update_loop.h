@@ -16,6 +16,7 @@ struct UpdateCut {
   std::int64_t epochs = 1;
   std::int64_t minibatch = 0;  // sequences of one optimizer step; 0: the whole batch
   std::int64_t micro = 0;      // rows of one pass
+  bool recompute = false;      // activations, in the backward pass
 };
 UpdateCut update_cut(const Attributes& settings, DeviceKind device);
 

@@ -60,7 +60,7 @@ class UpdatePairsNode final : public Node {
     for (std::int64_t pair : selected) responses.insert(responses.end(), {2 * pair, 2 * pair + 1});
     const std::vector<Chunk> chunks =
         pack_responses(rows_of(pairs.prompts), {pairs.tokens, batch.offsets}, batch.group, responses, cut_.micro);
-    const PassSettings settings{1.0f, threads_, context.stop};
+    const PassSettings settings{1.0f, threads_, context.stop, cut_.recompute};
     std::vector<float> logprob(pairs.tokens.size());
     passes_->logprobs(model, chunks, settings, logprob);
 

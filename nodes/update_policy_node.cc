@@ -165,7 +165,7 @@ class UpdatePolicyNode final : public Node {
     const TokenWeights weights = token_weights(aggregate_, descriptor.offsets, descriptor.mask, selected, max_new_);
     const std::vector<Chunk> chunks = pack_responses(rows_of(batch.traj.prompts->tokens), rows_of(batch.traj),
                                                      descriptor.group, computed(batch, selected), cut_.micro);
-    const PassSettings passing{inverse_temperature(descriptor.temperature), threads_, context.stop};
+    const PassSettings passing{inverse_temperature(descriptor.temperature), threads_, context.stop, cut_.recompute};
     std::vector<std::uint8_t> chosen;
     if (chooses_tokens(objective_)) chosen = choose(batch, selected, model, context, passing, loop.planned());
     std::vector<PolicySums> sums(chunks.size());

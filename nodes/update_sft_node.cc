@@ -49,13 +49,14 @@ class UpdateSftNode final : public Node {
     const TokenWeights weights = token_weights(aggregate_, examples.tokens.offsets, examples.loss_mask, selected, 0);
     const std::vector<Chunk> chunks = pack_examples(rows_of(examples.tokens), examples.loss_mask, selected, cut_.micro);
     std::vector<double> losses(chunks.size());
-    const float* gradient = passes_->gradient(model, chunks, {1.0f, threads_, context.stop}, [&](const ChunkLoss& c) {
-      for (std::size_t i = 0; i < c.logprob.size(); ++i) {
-        const float weight = weights.values[static_cast<std::size_t>(chunks[c.chunk].index[i])];
-        losses[c.chunk] -= static_cast<double>(weight) * c.logprob[i];
-        c.dlogprob[i] = -weight;
-      }
-    });
+    const float* gradient =
+        passes_->gradient(model, chunks, {1.0f, threads_, context.stop, cut_.recompute}, [&](const ChunkLoss& c) {
+          for (std::size_t i = 0; i < c.logprob.size(); ++i) {
+            const float weight = weights.values[static_cast<std::size_t>(chunks[c.chunk].index[i])];
+            losses[c.chunk] -= static_cast<double>(weight) * c.logprob[i];
+            c.dlogprob[i] = -weight;
+          }
+        });
     double loss = 0;
     for (double part : losses) loss += part;
     loop.step(loss, gradient, {{"tokens", weights.tokens}});

@@ -166,7 +166,9 @@ class Memory {
       return lanes * (*tokens * (4 * h + (2 * q + 2 * kv + 3 * f) / tp) * d + head);
     }
     const double lanes = on_cpu(node.group) ? real(training_lanes(parameters)) : 1;
-    const double kept = layers * ((2 * h + (2 * q + 2 * kv + 2 * f) / tp) * d + 4 * real(shape.heads) / tp);
+    const double layer = (2 * h + (2 * q + 2 * kv + 2 * f) / tp) * d + 4 * real(shape.heads) / tp;
+    const bool again = has(node.settings, "recompute") && bool_at(node.settings, "recompute");
+    const double kept = again ? layer + (layers - 1) * h * d : layers * layer;
     return lanes * (*tokens * (kept + (4 * h + 2 * f / tp) * d) + 2 * head);
   }
 

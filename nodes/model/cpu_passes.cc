@@ -106,7 +106,8 @@ const float* CpuPasses::train(const TransformerView& model, std::span<const Chun
       check_stop(settings);
       const Chunk& chunk = chunks[c];
       lane.reserve_targets(chunk.targets.size());
-      forward(view, chunk.rows, lane.activations, Activations::Use::training);
+      forward(view, chunk.rows, lane.activations,
+              settings.recompute ? Activations::Use::recomputing : Activations::Use::training);
       train_chunk(view, c, chunk, lane);
       backward(view, chunk.rows, lane.activations, floats(lane.gradient));
     }

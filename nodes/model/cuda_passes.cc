@@ -85,6 +85,7 @@ void CudaPasses::values(const LanguageModel& model, std::span<const Chunk> chunk
 template <class Train>
 const float* CudaPasses::train(const LanguageModel& model, std::span<const Chunk> chunks, const PassSettings& settings,
                                const Train& train_chunk) {
+  if (settings.recompute) throw std::runtime_error("`recompute` is not there on a GPU yet; take it away");
   const CudaView view = view_of(model);
   State& state = state_on(view.device);
   const std::int64_t bytes = view.layout.size * 4;

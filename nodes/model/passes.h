@@ -23,7 +23,8 @@ inline constexpr std::int64_t chunk_rows(DeviceKind device) {
 struct PassSettings {
   float inverse_temperature = 1;
   std::int32_t threads = 1;
-  std::stop_token stop;  // polled before each chunk; TaskStopped is thrown
+  std::stop_token stop;    // polled before each chunk; TaskStopped is thrown
+  bool recompute = false;  // a training pass keeps the inputs of layers alone, and computes the rest twice
 };
 
 // What a loss sees of a chunk, and what it must fill: f32 for each target of the chunk. `dentropy` starts as 0.

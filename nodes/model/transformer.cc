@@ -26,6 +26,10 @@ void forward_layer(const TransformerView& model, std::int64_t index, const Packe
   add_mlp(model, index, count, at.middle, at, activations.normed(), activations.wide(), out);
 }
 
+float* output_of(const TransformerView& model, const Activations& activations, std::int64_t layer) {
+  return layer + 1 < model.config.layers ? activations.layer(layer + 1).input : activations.output();
+}
+
 // activations.gradient() holds dL/d(output of the layer) and gets dL/d(input of the layer).
 void backward_layer(const TransformerView& model, std::int64_t index, const PackedRows& rows, Activations& activations,
                     float* gradient) {
@@ -45,10 +49,15 @@ void backward_layer(const TransformerView& model, std::int64_t index, const Pack
 // Walks twice over the same takes: without memory, to count them, and with it.
 void Activations::place(const ModelConfig& config, Use use, const Take& take) {
   const std::int64_t hidden = config.hidden_size;
-  const bool training = use == Use::training;
+  const bool training = use != Use::reading;
   const auto take_for_training = [&](std::int64_t width) { return training ? take(width) : nullptr; };
   layers_.clear();
   for (std::int64_t i = 0; i < (training ? config.layers : 1); ++i) {
+    if (use == Use::recomputing && i > 0) {
+      layers_.push_back(layers_.front());
+      layers_.back().input = take(hidden);
+      continue;
+    }
     Layer layer;
     layer.input = take(hidden);
     layer.attention_scales = take_for_training(1);
@@ -79,6 +88,7 @@ void Activations::place(const ModelConfig& config, Use use, const Take& take) {
 }
 
 void Activations::reserve(const TransformerView& model, std::int64_t rows, Use use) {
+  use_ = use;
   std::int64_t width = 0;
   place(model.config, use, [&](std::int64_t floats) {
     width += floats;
@@ -105,13 +115,17 @@ void forward(const TransformerView& model, const PackedRows& rows, Activations& 
   }
   embed(model, rows.tokens, activations.layer(0).input);
   for (std::int64_t i = 0; i < model.config.layers; ++i) {
-    float* out = i + 1 < model.config.layers ? activations.layer(i + 1).input : activations.output();
-    forward_layer(model, i, rows, activations, out);
+    forward_layer(model, i, rows, activations, output_of(model, activations, i));
   }
 }
 
 void backward(const TransformerView& model, const PackedRows& rows, Activations& activations, float* gradient) {
-  for (std::int64_t i = model.config.layers; i-- > 0;) backward_layer(model, i, rows, activations, gradient);
+  for (std::int64_t i = model.config.layers; i-- > 0;) {
+    // What the last layer left is still there. The others write the bits anew that their outputs hold.
+    const bool again = activations.recomputes() && i + 1 < model.config.layers;
+    if (again) forward_layer(model, i, rows, activations, output_of(model, activations, i));
+    backward_layer(model, i, rows, activations, gradient);
+  }
   embed_backward(model, rows.tokens, activations.gradient(), gradient);
 }
 

@@ -17,14 +17,16 @@ namespace rlflow {
 // What one pass over R rows leaves for the backward pass. Grows and is used again.
 class Activations {
  public:
-  // Reading keeps nothing that a backward pass alone needs: its layers share the memory of one.
-  enum class Use { reading, training };
+  // Reading keeps nothing that a backward pass alone needs: its layers share the memory of one. Recomputing keeps the
+  // input of each layer and shares the rest; the backward pass computes a layer again before it needs it.
+  enum class Use { reading, training, recomputing };
   struct Layer : LayerRows {
     float* input = nullptr;     // f32[R, hidden]
     float* log_sums = nullptr;  // † f32[R, heads]
     float* middle = nullptr;    // f32[R, hidden], after attention
   };
   void reserve(const TransformerView& model, std::int64_t rows, Use use);
+  bool recomputes() const { return use_ == Use::recomputing; }
   const Layer& layer(std::int64_t i) const { return layers_[layers_.size() == 1 ? 0 : static_cast<std::size_t>(i)]; }
   float* output() const { return output_; }      // f32[R, hidden], before the final norm
   float* normed() const { return normed_; }      // scratch f32[R, hidden]
@@ -37,6 +39,7 @@ class Activations {
   using Take = std::function<float*(std::int64_t)>;  // floats a row
   void place(const ModelConfig& config, Use use, const Take& take);
 
+  Use use_ = Use::reading;
   std::vector<Layer> layers_;
   float *output_ = nullptr, *normed_ = nullptr, *wide_ = nullptr, *gradient_ = nullptr, *wide_gradient_ = nullptr;
   float* branch_ = nullptr;
@@ -49,7 +52,7 @@ class Activations {
 void forward(const TransformerView& model, const PackedRows& rows, Activations& activations, Activations::Use use);
 
 // With dL/doutput in activations.gradient(), adds dL/dparameters to `gradient` (laid out as the parameters).
-// Overwrites gate_up and the scratch of `activations`.
+// Overwrites gate_up and the scratch of `activations`. The bits do not depend on their use.
 void backward(const TransformerView& model, const PackedRows& rows, Activations& activations, float* gradient);
 
 // Log-probability (and entropy) of each target under softmax(logits·inverse_temperature).

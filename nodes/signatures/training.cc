@@ -19,6 +19,8 @@ std::vector<SettingSpec> cutting() {
       optional(setting("minibatch", SettingType::seqs, at_least(1), "responses of one optimizer step; all if absent")),
       optional(setting("micro", SettingType::tokens, at_least(1),
                        "tokens in one forward and backward pass, a data-parallel rank; all if absent")),
+      outside_meaning(
+          flag("recompute", "keeps the input of each layer alone and computes the rest again: less memory")),
   };
 }
 

@@ -257,6 +257,18 @@ TEST_F(ModelNodes, TheGradientDoesNotDependOnMicroForAnyLoss) {
   }
 }
 
+TEST_F(ModelNodes, RecomputedActivationsGiveTheSameBits) {
+  const auto traj = sample(*model());
+  const auto kept = model(), again = model();
+  Attributes settings = policy_settings();
+  settings["micro"] = Quantity{40, Unit::tokens};
+  settings["entropy"] = 0.01;
+  update(settings, *kept, traj);
+  settings["recompute"] = true;
+  update(settings, *again, traj);
+  EXPECT_EQ(kept->state_digest(), again->state_digest());
+}
+
 TEST_F(ModelNodes, OldSamplesCountByTheirRatio) {
   const auto sampler = model();
   auto traj = std::make_shared<Rollouts>(*sample(*sampler));
