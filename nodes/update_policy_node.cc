@@ -212,12 +212,12 @@ class UpdatePolicyNode final : public Node {
                         double_text(gap.largest) + " for the same weights, the limit is " + double_text(kLargestGap));
   }
 
-  // Means over all tokens of the minibatch; a response left out contributes what it would have: 0 to clipfrac, and to
-  // approx_kl on the first optimizer step. Entropy is over the tokens computed.
+  // Fractions are of all tokens of the minibatch: without an advantage nothing is clipped, so a response left out
+  // contributes what it would have. The other means are over the tokens computed.
   std::map<std::string, double> metrics_of(const PolicySums& sums, double tokens, bool has_reference) const {
     const double all = std::max(1.0, tokens), seen = std::max(1.0, sums.tokens);
     std::map<std::string, double> metrics = {{"clipfrac", sums.clipped / all},
-                                             {"approx_kl", sums.approx_kl / all},
+                                             {"approx_kl", sums.approx_kl / seen},
                                              {"entropy", sums.entropy / seen},
                                              {"tokens", tokens}};
     if (objective_.clip.dual) metrics["clipfrac_lower"] = sums.clipped_lower / all;

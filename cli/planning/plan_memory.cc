@@ -15,7 +15,7 @@ constexpr std::int64_t kManyParameters = 16 << 20;
 
 double real(std::int64_t n) { return static_cast<double>(n); }
 
-std::int64_t training_lanes(std::int64_t parameters) { return parameters <= kManyParameters ? kCpuLanes : 2; }
+std::int64_t training_lanes(std::int64_t parameters) { return parameters <= kManyParameters ? kCpuLanes : 1; }
 
 std::string word_of(const Attributes& settings, const char* name) {
   return has(settings, name) ? text_at(settings, name) : "";

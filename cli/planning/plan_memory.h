@@ -3,7 +3,7 @@
 // With P parameters, d bytes of the dtype (f32 4, bf16 2), h hidden, q = heads x head_dim, kv = kv_heads x head_dim,
 // f intermediate, L layers, V vocabulary, on one device of a group with tp:
 //   weights      P d / tp;  on the CPU its matrices once more, in the order that the products read
-//   gradients    4 P / tp  (f32); on the CPU one a lane: 4 lanes up to 16 Mi parameters, else 2
+//   gradients    4 P / tp  (f32); on the CPU one a lane: 4 lanes up to 16 Mi parameters, else 1
 //   moments      8 P / tp  (AdamW, f32)
 //   master       2 P / tp  for bf16: the 16 bits that make it f32; 0 for f32
 //   replica      P d / tp, and 0 where it is its model's memory

@@ -12,6 +12,7 @@ SettingSpec micro() {
 
 NodeSignature logprob() {
   NodeSignature signature = node("logprob", "log-probability of each response token under a model");
+  signature.version = 2;
   signature.arguments = {with_head(argument("model", ArgumentRole::model, "the model that reads"), {"lm"}),
                          edge("traj", Kind::traj, {"B", "T"}, "the responses")};
   signature.outputs = {output("logp", Kind::logp, {"B", "T"})};
@@ -21,6 +22,7 @@ NodeSignature logprob() {
 
 NodeSignature logprob_of_pairs() {
   NodeSignature signature = node("logprob/pairs", "log-probability of each token of both responses of each pair");
+  signature.version = 2;
   signature.arguments = {with_head(argument("model", ArgumentRole::model, "the model that reads"), {"lm"}),
                          edge("pairs", Kind::pairs, {"P"}, "the pairs")};
   signature.outputs = {output("logp", Kind::logp, {"P", "T"})};

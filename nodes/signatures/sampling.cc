@@ -13,6 +13,7 @@ SettingSpec given(SettingSpec spec) {
 NodeSignature rollout() {
   const std::vector<SettingSpec> choice = choice_settings();
   NodeSignature signature = node("rollout", "samples n responses for each prompt, with their log-probabilities");
+  signature.version = 2;
   ArgumentSpec n = named(argument("n", ArgumentRole::constant, "responses for each prompt"));
   n.lo = 1;
   n.fallback = Value(std::int64_t{1});

@@ -51,6 +51,7 @@ SettingSpec off_policy() {
 // What every update reports, and `more`.
 NodeSignature update(std::string key, const std::vector<MetricSpec>& more, std::string doc) {
   NodeSignature signature = node(std::move(key), std::move(doc));
+  signature.version = 2;
   std::vector<MetricSpec> metrics = {{"loss"}, {"grad_norm"}, {"lr"}, {"optimizer_steps"}, {"tokens"}};
   metrics.insert(metrics.end(), more.begin(), more.end());
   signature.outputs = {metrics_output(std::move(metrics))};
