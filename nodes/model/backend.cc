@@ -15,15 +15,16 @@ void require_cpu(DeviceKind device) {
 
 }  // namespace
 
-std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder, const ModelPlace& place, Head head) {
+std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder, const ModelPlace& place,
+                                          const ModelForm& form) {
   require_cpu(place.device);
-  return CpuModel::load_folder(folder, place.threads, head);
+  return CpuModel::load_folder(folder, place.threads, form);
 }
 
 std::unique_ptr<LanguageModel> draw_model(const std::filesystem::path& folder, std::uint64_t seed,
-                                          const ModelPlace& place, Head head) {
+                                          const ModelPlace& place, const ModelForm& form) {
   require_cpu(place.device);
-  return CpuModel::draw(folder, seed, place.threads, head);
+  return CpuModel::draw(folder, seed, place.threads, form);
 }
 
 std::unique_ptr<Passes> make_passes(DeviceKind device) {

@@ -16,13 +16,14 @@ WeightsDigest mix128(std::uint64_t id, std::uint64_t index, std::uint64_t bits) 
   return {lo, mix64(lo + k + 0xd1b54a32d192ed03ULL)};
 }
 
-WeightsDigest digest_of(std::uint64_t id, const float* values, std::int64_t count, std::int32_t threads) {
+WeightsDigest digest_of(std::uint64_t id, const float* values, std::int64_t count, std::int32_t threads, Dtype dtype) {
+  const int unstored = dtype == Dtype::bf16 ? 16 : 0;
   constexpr std::int64_t kPart = 1 << 16;
   std::vector<WeightsDigest> parts(static_cast<std::size_t>((count + kPart - 1) / kPart));
   run_lanes(static_cast<std::int64_t>(parts.size()), threads, [&](std::int64_t part) {
     WeightsDigest total;
     for (std::int64_t i = part * kPart; i < std::min(count, (part + 1) * kPart); ++i) {
-      total += mix128(id, static_cast<std::uint64_t>(i), std::bit_cast<std::uint32_t>(values[i]));
+      total += mix128(id, static_cast<std::uint64_t>(i), std::bit_cast<std::uint32_t>(values[i]) >> unstored);
     }
     parts[static_cast<std::size_t>(part)] = total;
   });

@@ -23,6 +23,7 @@ enum class RandomPurpose : std::uint64_t {
   data_order = 4,  // order of a data set with `shuffle`
   minibatch = 5,   // order of sequences inside an update
   evaluation = 6,  // tokens of an evaluation
+  adapters = 7,    // low-rank additions to weights
 };
 
 // The finaliser of splitmix64: a bijection of 64 bits in which every input bit changes every output bit.
