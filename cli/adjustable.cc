@@ -14,6 +14,7 @@ const char* type_name(SettingType type) {
     case SettingType::integer: return "int";
     case SettingType::real: return "float";
     case SettingType::word: return "word";
+    case SettingType::word_list: return "list of words";
     case SettingType::text: return "string";
     case SettingType::texts: return "string or list";
     case SettingType::duration: return "duration";

@@ -77,6 +77,7 @@ std::string values_text(const SettingSpec& spec) {
     case SettingType::integer: return with_bounds("whole", spec);
     case SettingType::real: return with_bounds("number", spec);
     case SettingType::word: return joined(spec.words, " | ");
+    case SettingType::word_list: return "[" + joined(spec.words, " | ") + ", …]";
     case SettingType::text: return "string";
     case SettingType::texts: return "string or [strings]";
     case SettingType::duration: return "ms, s, m or h";

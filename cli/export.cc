@@ -20,6 +20,7 @@ struct ExportOptions {
   std::string folder;
   std::string runs_dir;
   std::int64_t version = -1;
+  bool merged = false;
   bool json = false;
 };
 
@@ -28,6 +29,7 @@ ExitCode export_from_run(const ExportOptions& options, const Session& session) {
   request.run_dir = find_run(options.run, runs_folder(options.runs_dir));
   request.model = options.model;
   request.folder = options.folder;
+  request.merged = options.merged;
   if (options.version >= 0) request.version = options.version;
   RecordedRun recorded = RunReader(request.run_dir).run();
   RunApi& api = run_api();
@@ -88,6 +90,9 @@ Action declare_export(CLI::App& app, const Session& session) {
       ->required()
       ->option_text("DIR");
   app.add_option("--version", options->version, "version of the model (default: the newest)")->option_text("K");
+  app.add_flag("--merged", options->merged,
+               "of a model trained by adapters (`lora`): base and adapters as one model, instead of a PEFT folder")
+      ->excludes("--task");
   app.add_flag("--json", options->json, "one JSON object");
   return [options, &session] {
     return options->task.empty() ? export_from_run(*options, session) : export_bundle(*options, session);

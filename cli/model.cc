@@ -10,6 +10,7 @@
 
 #include "cli/json_output.h"
 #include "cli/model_source.h"
+#include "cli/planning/plan_sizes.h"
 #include "cli/run_folders.h"
 #include "cli/table.h"
 #include "cli/verb.h"
@@ -31,7 +32,7 @@ struct ModelOptions {
 };
 
 // What is known, section by section, and what is wrong; a section that cannot be read is a problem.
-struct ModelFacts {
+struct FolderFacts {
   json object = json::object();
   std::vector<std::string> problems;
 
@@ -44,14 +45,14 @@ struct ModelFacts {
   }
 };
 
-void read_architecture(const std::filesystem::path& folder, ModelFacts& facts) {
+void read_architecture(const std::filesystem::path& folder, FolderFacts& facts) {
   const json config = parse_json(read_text_file(folder / "config.json", 1u << 20), "config.json");
   const json names = config.value("architectures", json::array());
   facts.object["architecture"] = names.is_array() && !names.empty() ? names.front() : json();
   facts.object["model_type"] = config.value("model_type", json());
 }
 
-void read_sizes(const std::filesystem::path& folder, ModelFacts& facts) {
+void read_sizes(const std::filesystem::path& folder, FolderFacts& facts) {
   const ModelConfig shape = read_model_config(folder);  // refuses by name what this version does not compute
   facts.object["end_ids"] = shape.end_ids;
   facts.object["shape"] = {{"vocab", shape.vocab_size},
@@ -71,7 +72,7 @@ void read_sizes(const std::filesystem::path& folder, ModelFacts& facts) {
                             {"kv_token_f32", 4 * 2 * shape.layers * shape.kv_size()}};
 }
 
-void read_weights(const std::filesystem::path& folder, ModelFacts& facts) {
+void read_weights(const std::filesystem::path& folder, FolderFacts& facts) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".safetensors") files.push_back(entry.path().filename().string());
@@ -94,7 +95,7 @@ void read_weights(const std::filesystem::path& folder, ModelFacts& facts) {
       {"files", files}, {"dtypes", types}, {"tensors", tensors}, {"elements", elements}, {"bytes", bytes}};
 }
 
-void read_tokenizer_facts(const std::filesystem::path& folder, ModelFacts& facts) {
+void read_tokenizer_facts(const std::filesystem::path& folder, FolderFacts& facts) {
   const Tokenizer tokenizer = read_tokenizer(folder);
   const auto id = [](std::int32_t token) { return token < 0 ? json() : json(token); };
   facts.object["tokenizer"] = {{"vocabulary", tokenizer.vocabulary_size()},
@@ -109,13 +110,30 @@ void read_tokenizer_facts(const std::filesystem::path& folder, ModelFacts& facts
   }
 }
 
-ModelFacts facts_of(const std::filesystem::path& folder) {
-  ModelFacts facts;
+FolderFacts facts_of(const std::filesystem::path& folder) {
+  FolderFacts facts;
   facts.attempt([&] { read_architecture(folder, facts); });
   facts.attempt([&] { read_sizes(folder, facts); });
   facts.attempt([&] { read_weights(folder, facts); });
   facts.attempt([&] { read_tokenizer_facts(folder, facts); });
   return facts;
+}
+
+// Of a model of a run that is trained by adapters.
+void add_adapters(const NamedModel& model, FolderFacts& facts) {
+  if (!model.plan || !facts.object.contains("shape")) return;
+  for (const PlanModel& of : model.plan->models) {
+    const CallValue* lora = of.name == model.source.model ? lora_of(of) : nullptr;
+    if (lora == nullptr) continue;
+    json targets = json::array();
+    for (const Value& target : *value_at(lora->named, "targets").get<List>()) {
+      targets.push_back(target.get<Word>()->name);
+    }
+    facts.object["adapters"] = {{"rank", int_at(lora->named, "rank")},
+                                {"alpha", real_at(lora->named, "alpha")},
+                                {"targets", targets},
+                                {"parameters", trained_parameters(of, read_model_config(model.folder))}};
+  }
 }
 
 std::string count_text(std::int64_t count) {
@@ -145,7 +163,7 @@ std::string listed(const json& values) {
   return text;
 }
 
-void print_facts(const ModelFacts& facts) {
+void print_facts(const FolderFacts& facts) {
   const json& o = facts.object;
   Table table;
   const auto text = [](const json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); };
@@ -163,6 +181,11 @@ void print_facts(const ModelFacts& facts) {
     table.rows.push_back({"memory", bytes_text(m["weights_f32"]) + " of weights in f32; with gradient and AdamW " +
                                         bytes_text(m["training_f32"]) + "; " + bytes_text(m["kv_token_f32"]) +
                                         " of keys and values a token"});
+  }
+  if (o.contains("adapters")) {
+    const json& a = o["adapters"];
+    table.rows.push_back({"adapters", "rank " + a["rank"].dump() + " on " + listed(a["targets"]) + ", " +
+                                          count_text(a["parameters"]) + " parameters; the rest is the base"});
   }
   if (o.contains("weights")) {
     const json& w = o["weights"];
@@ -182,7 +205,8 @@ void print_facts(const ModelFacts& facts) {
 
 ExitCode describe(const ModelOptions& options) {
   const NamedModel model = find_model(options.model, runs_folder(options.runs_dir));
-  ModelFacts facts = facts_of(model.folder);
+  FolderFacts facts = facts_of(model.folder);
+  add_adapters(model, facts);
   if (options.as_json) {
     facts.object["format"] = "rlflow.model/1";
     facts.object["folder"] = model.folder.string();

@@ -57,6 +57,21 @@ std::string reads_text(const Plan& plan, const PlanNode& node) {
   return inputs + (inputs.empty() || weights.empty() ? "" : "; ") + weights;
 }
 
+// "base of policy"; "from models/tiny, trainable, adapters of rank 8 on q_proj, v_proj"
+std::string origin_text(const Plan& plan, const PlanModel& model) {
+  if (model.base_of.valid()) return "base of " + plan.models[model.base_of.index()].name;
+  std::string text = std::string(model.random_init ? "drawn for " : "from ") + model.path;
+  const CallValue* lora = lora_of(model);
+  if (lora == nullptr) return text + (model.trainable ? ", trainable" : ", frozen");
+  text += ", adapters of rank " + std::to_string(int_at(lora->named, "rank")) + " on ";
+  bool first = true;
+  for (const Value& target : *value_at(lora->named, "targets").get<List>()) {
+    text += (first ? "" : ", ") + target.get<Word>()->name;
+    first = false;
+  }
+  return text;
+}
+
 void print_text(const Plan& plan, const Machine& machine, const PlanFigures& figures) {
   std::cout << plan.flow << ": " << counted(plan.stop_after, "step") << ", "
             << counted(static_cast<std::int64_t>(plan.nodes.size()), "node") << "\n"
@@ -72,8 +87,7 @@ void print_text(const Plan& plan, const Machine& machine, const PlanFigures& fig
     const auto& shape = figures.models[m].shape;
     models.rows.push_back({model.name, plan.groups[model.group.index()].name, dtype_name(model.dtype),
                            shape ? with_commas(parameters_of(*shape, model.head)) : "unknown",
-                           std::string(model.random_init ? "drawn for " : "from ") + model.path +
-                               (model.trainable ? ", trainable" : ", frozen")});
+                           origin_text(plan, model)});
   }
   for (const PlanReplica& replica : plan.replicas) {
     std::string model = plan.models[replica.model.index()].name;

@@ -92,12 +92,14 @@ json plan_json(const Plan& plan) {
                                 {"dp", group.dp}});
   }
   for (const PlanModel& model : plan.models) {
-    object["models"].push_back({{"name", model.name},
-                                {"path", model.path},
-                                {"random_init", model.random_init},
-                                {"group", plan.groups[model.group.index()].name},
-                                {"dtype", dtype_name(model.dtype)},
-                                {"trainable", model.trainable}});
+    object["models"].push_back(
+        {{"name", model.name},
+         {"path", model.path},
+         {"random_init", model.random_init},
+         {"base_of", model.base_of.valid() ? json(plan.models[model.base_of.index()].name) : json()},
+         {"group", plan.groups[model.group.index()].name},
+         {"dtype", dtype_name(model.dtype)},
+         {"trainable", model.trainable}});
   }
   for (const PlanReplica& replica : plan.replicas) {
     object["replicas"].push_back({{"name", replica.name},

@@ -82,6 +82,7 @@ struct Setting {
   Name name;
   std::optional<Expr> value;  // `whiten` alone has none
   Span span;
+  bool is_call = false;  // written `lora(rank=16)`, which means `lora = lora(rank=16)`
 };
 struct Settings {
   std::vector<Setting> list;
@@ -163,7 +164,7 @@ struct GroupDecl {
 struct ModelDecl {
   Name name;
   Call source;
-  Name group;
+  std::optional<Name> group;  // absent: that of the model whose base it is
   std::optional<Settings> settings;
 };
 struct ReplicaDecl {

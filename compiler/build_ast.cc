@@ -63,7 +63,9 @@ class Builder {
       case Terminal::k_import: result.data = import(node); break;
       case Terminal::k_param: result.data = param(node); break;
       case Terminal::k_group: result.data = group(node); break;
-      case Terminal::k_model: result.data = model(node); break;
+      case Terminal::k_model:
+        if (is_placed(node)) result.data = model(node);
+        break;
       case Terminal::k_replica: result.data = replica(node); break;
       case Terminal::k_data:
         result.data = ast::DataDecl{new_name(node.children[1]), call(*node.child(Rule::call)), settings(node)};
@@ -99,8 +101,21 @@ class Builder {
     return {new_name(node.children[1]), name(node.children[3]), index(node), settings(node)};
   }
 
+  // The base of a model stands where that one does; every other model says where it stands.
+  bool is_placed(const SyntaxNode& node) {
+    const SyntaxNode& source = node.children[3];
+    const std::string way = text(source.children[0]);
+    if (node.token(Terminal::k_on) != nullptr || way == "base_of") return true;
+    diagnostics_.error("E0101", {file_, source.end, source.end}, "expected `on` and a group behind `" + way + "(...)`")
+        .label("expected `on`")
+        .note("a model stands on a group: `model policy = load(\"path\") on here`");
+    return false;
+  }
+
   ast::ModelDecl model(const SyntaxNode& node) {
-    return {new_name(node.children[1]), call(node.children[3]), name(node.children[5]), settings(node)};
+    ast::ModelDecl result{new_name(node.children[1]), call(node.children[3]), {}, settings(node)};
+    if (node.token(Terminal::k_on) != nullptr) result.group = name(node.children[5]);
+    return result;
   }
 
   ast::ReplicaDecl replica(const SyntaxNode& node) {
@@ -214,6 +229,12 @@ class Builder {
     for (const SyntaxNode& child : node->children) {
       if (child.is_leaf) continue;
       if (child.broken || child.children.empty()) continue;
+      if (child.children[0].rule == Rule::call && !child.children[0].is_leaf) {
+        ast::Call given = call(child.children[0]);
+        ast::Name called = given.callee;
+        result.list.push_back({std::move(called), Expr{std::move(given), span(child)}, span(child), true});
+        continue;
+      }
       ast::Setting setting{name(child.children[0]), {}, span(child)};
       if (const SyntaxNode* given = child.child(Rule::value)) setting.value = value(*given);
       result.list.push_back(std::move(setting));

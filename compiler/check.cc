@@ -13,6 +13,7 @@ void check(const CheckInput& input, Diagnostics& diagnostics) {
   check_rows(input, diagnostics);
   check_batches(input, diagnostics);
   check_files(input, diagnostics);
+  check_adapters(input, diagnostics);
   check_tokenizers(input, diagnostics);
   if (input.mode == CompileMode::run) check_executable(input, diagnostics);
   if (!diagnostics.has_errors()) check_unused(input, diagnostics);

@@ -56,6 +56,21 @@ void check_rollout(const FlowNode& rollout, const FlowNode& update, Diagnostics&
   }
 }
 
+// A replica whose weights are the model's rounded: a small and lasting difference of policies.
+void check_rounding(const CheckInput& input, const FlowNode& rollout, const FlowNode& update,
+                    Diagnostics& diagnostics) {
+  const Replica& replica = input.pipeline.replicas[rollout.replica.index()];
+  if (!update.model.valid() || replica.model != update.model) return;
+  const bool rounded = replica.dtype == Dtype::bf16 && input.pipeline.models[update.model.index()].dtype == Dtype::f32;
+  if (!rounded || setting(update.settings, "off_policy") != nullptr) return;
+  diagnostics
+      .warning("W0711", rollout.callee_span,
+               "`" + replica.name + "` samples with weights rounded to bf16, and `" + update.name + "` learns in f32")
+      .at(replica.name_span, "a copy of `" + input.pipeline.models[update.model.index()].name + "`, rounded")
+      .at(update.callee_span, "takes the samples for its own")
+      .help("add `off_policy = truncate(2.0)` to `" + update.name + "`, or give both one `dtype`");
+}
+
 // What the update learns from: its ancestors, but not through a baseline, whose rollout is greedy on purpose.
 std::set<NodeId> learned_from(const Pipeline& pipeline, NodeId update) {
   std::set<NodeId> found;
@@ -85,8 +100,9 @@ void check_sampling(const CheckInput& input, Diagnostics& diagnostics) {
     const FlowNode& update = pipeline.nodes[n];
     if (!is_live(update) || update.signature->effect != NodeEffect::update) continue;
     for (NodeId id : learned_from(pipeline, NodeId(n))) {
-      if (is_rollout(pipeline.node(id)) && told.insert(id).second)
-        check_rollout(pipeline.node(id), update, diagnostics);
+      if (!is_rollout(pipeline.node(id)) || !told.insert(id).second) continue;
+      check_rollout(pipeline.node(id), update, diagnostics);
+      check_rounding(input, pipeline.node(id), update, diagnostics);
     }
   }
 }

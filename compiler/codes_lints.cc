@@ -25,6 +25,9 @@ std::span<const CodeInfo> lint_codes() {
        "for.",
        R"(traj : traj[B, T] = rollout(sampler, batch, n=8) { max_new = 34, top_p = 0.9 })",
        R"(traj : traj[B, T] = rollout(sampler, batch, n=8) { max_new = 34, top_p = 1.0 })"},
+      {"W0711", "rounded-replica", "`R` samples with weights rounded to bf16, and `UPDATE` learns in f32",
+       "The samples are of slightly other probabilities than those that the update compares them with, at every step.",
+       R"(replica sampler = policy on here { dtype = bf16 })", R"(replica sampler = policy on here)"},
   };
   return kCodes;
 }

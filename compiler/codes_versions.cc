@@ -54,10 +54,21 @@ std::span<const CodeInfo> version_codes() {
        "changed "
        "since, which an off-policy correction makes good.",
        R"(sync policy -> sampler every 1 step lag 1)", R"(sync policy -> sampler every 1 step lag 0)"},
+      {"E0414", "", "`X` has adapters, but is not `trainable`",
+       "`lora` trains adapters (low-rank additions to linear layers) and nothing else: neither a frozen model nor a "
+       "new "
+       "head has anything of it.",
+       R"(model policy = load("models/tiny") on here { lora(rank=8, alpha=16) })",
+       R"(model policy = load("models/tiny") on here { trainable, lora(rank=8, alpha=16), optim = adamw(lr=1e-4) })"},
       {"E0415", "", "`ROLLOUT` is greedy, and `UPDATE` cannot learn from it",
        "With temperature 0 all responses to a prompt are alike: nothing is explored. `evaluate` may be greedy.",
        R"(traj : traj[B, T] = rollout(sampler, batch, n=8) { temperature = 0, max_new = 34 })",
        R"(traj : traj[B, T] = rollout(sampler, batch, n=8) { temperature = 1.0, max_new = 34 })"},
+      {"E0416", "", "`X` has no adapters, so it has no base",
+       "`base_of(policy)` is a frozen view of the weights that the adapters of `policy` are added to; they never "
+       "change. "
+       "A model trained as a whole keeps no such weights.",
+       R"(model start = base_of(policy))", R"(model start = load("models/tiny") on here)"},
   };
   return kCodes;
 }

@@ -84,8 +84,8 @@ std::string dump(const Pipeline& pipeline) {
             std::to_string(group.first) + ".." + std::to_string(group.last) + "] " + text_of(group.settings) + "\n";
   }
   for (const Model& model : pipeline.models) {
-    text += "model " + model.name + " " + model.loader + " " + model.path + id_text("group", model.group.value) + " " +
-            text_of(model.settings) + "\n";
+    text += "model " + model.name + " " + model.loader + " " + model.path + id_text("base_of", model.base_of.value) +
+            id_text("group", model.group.value) + " " + text_of(model.settings) + "\n";
   }
   for (const Replica& replica : pipeline.replicas) {
     text += "replica " + replica.name + id_text("model", replica.model.value) + id_text("group", replica.group.value) +
@@ -115,9 +115,9 @@ std::string dump(const Plan& plan) {
   }
   for (const PlanModel& model : plan.models) {
     text += "model " + model.name + (model.random_init ? " init " : " load ") + model.path +
-            id_text("group", model.group.value) + " " + dtype_name(model.dtype) +
-            (model.trainable ? " trainable " : " frozen ") + (model.optim ? to_text(Value(*model.optim)) : "") + " " +
-            to_text(model.settings) + "\n";
+            id_text("base_of", model.base_of.value) + id_text("group", model.group.value) + " " +
+            dtype_name(model.dtype) + (model.trainable ? " trainable " : " frozen ") +
+            (model.optim ? to_text(Value(*model.optim)) : "") + " " + to_text(model.settings) + "\n";
   }
   for (const PlanReplica& replica : plan.replicas) {
     text += "replica " + replica.name + id_text("model", replica.model.value) + id_text("group", replica.group.value) +

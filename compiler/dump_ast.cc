@@ -99,7 +99,8 @@ struct DeclText {
     return "group " + d.name.text + " " + d.device.text + text_of(d.index) + text_of(d.settings);
   }
   std::string operator()(const ModelDecl& d) const {
-    return "model " + d.name.text + " " + text_of(d.source) + " on " + d.group.text + text_of(d.settings);
+    return "model " + d.name.text + " " + text_of(d.source) + (d.group ? " on " + d.group->text : "") +
+           text_of(d.settings);
   }
   std::string operator()(const ReplicaDecl& d) const {
     return "replica " + d.name.text + " " + d.model.text + " on " + d.group.text + text_of(d.settings);

@@ -43,6 +43,7 @@ class Evaluator {
   std::optional<Value> binary(const ast::Binary& binary, Span span);
   std::optional<Value> range(const ast::RangeExpr& range, Span span);
   std::optional<std::pair<Value, Value>> operands(const ast::Binary& binary);
+  std::optional<Value> word_list(const SettingSpec& spec, const ast::Expr& expr, const std::string& owner);
   bool fill_arguments(const CallSpec& spec, const ast::Call& call, CallValue& filled);
 
   const Scope& scope_;

@@ -39,6 +39,13 @@ std::optional<Value> converted(SettingType type, const Value& value, const Setti
     case SettingType::real: return number;
     case SettingType::word: return value.get<Word>() ? std::optional(value) : std::nullopt;
     case SettingType::text: return value.get<std::string>() ? std::optional(value) : std::nullopt;
+    case SettingType::word_list: {
+      if (value.get<Word>()) return Value(List{value});
+      const List* list = value.get<List>();
+      if (list == nullptr) return std::nullopt;
+      bool words = std::all_of(list->begin(), list->end(), [](const Value& item) { return item.get<Word>(); });
+      return words ? std::optional(value) : std::nullopt;
+    }
     case SettingType::texts: {
       if (value.get<std::string>()) return Value(List{value});
       const List* list = value.get<List>();
@@ -117,6 +124,7 @@ std::string example_of(const SettingSpec& spec) {
     case SettingType::bytes: return spec.name + " = 2GiB";
     case SettingType::int_range: return spec.name + " = 2..3";
     case SettingType::real_list: return spec.name + " = [0.9, 0.99]";
+    case SettingType::word_list: return spec.name + " = [" + spec.words.front() + "]";
     case SettingType::text:
     case SettingType::texts: return spec.name + " = \"...\"";
     default: return "";
@@ -131,6 +139,7 @@ std::string describe(const SettingSpec& spec) {
     case SettingType::integer: return "a whole number";
     case SettingType::real: return "a number";
     case SettingType::word: return "one of " + quoted_list(spec.words, "and");
+    case SettingType::word_list: return "a list of words, such as `" + spec.words.front() + "`";
     case SettingType::text: return "a string";
     case SettingType::texts: return "a string or a list of strings";
     case SettingType::duration: return "a duration with its unit (ms, s, m, h)";
@@ -207,6 +216,35 @@ void Evaluator::advise(const SettingSpec& spec, const Value& value, Span span, D
   }
 }
 
+// [q_proj, v_proj]: each word once, told of at its own place.
+std::optional<Value> Evaluator::word_list(const SettingSpec& spec, const ast::Expr& expr, const std::string& owner) {
+  const auto* written = std::get_if<ast::ListExpr>(&expr.data);
+  if (written == nullptr && !std::holds_alternative<ast::Reference>(expr.data)) {
+    std::optional<Value> value = evaluate(expr);
+    return value ? fit(spec, *value, expr.span, owner) : std::nullopt;
+  }
+  std::vector<const ast::Expr*> items;
+  if (written == nullptr) items.push_back(&expr);
+  for (std::size_t i = 0; written != nullptr && i < written->items.size(); ++i) items.push_back(&written->items[i]);
+  SettingSpec one = spec;
+  one.type = SettingType::word;
+  List list;
+  for (const ast::Expr* item : items) {
+    std::optional<Value> value = setting(one, item, item->span, owner);
+    if (!value) return std::nullopt;
+    if (std::find(list.begin(), list.end(), *value) != list.end()) {
+      diagnostics_.error("E0318", item->span,
+                         "`" + to_text(*value) + "` stands twice in `" + spec.name + "` of " + owner);
+      return std::nullopt;
+    }
+    list.push_back(*value);
+  }
+  if (!list.empty()) return Value(std::move(list));
+  diagnostics_.error("E0313", expr.span, "`" + spec.name + "` of " + owner + " holds at least one word")
+      .help("e.g. `" + example_of(spec) + "`; leave it out for the default");
+  return std::nullopt;
+}
+
 std::optional<Value> Evaluator::setting(const SettingSpec& spec, const ast::Expr* expr, Span span,
                                         const std::string& owner) {
   if (expr == nullptr) {
@@ -215,6 +253,7 @@ std::optional<Value> Evaluator::setting(const SettingSpec& spec, const ast::Expr
         .note("it is " + describe(spec));
     return std::nullopt;
   }
+  if (spec.type == SettingType::word_list) return word_list(spec, *expr, owner);
   const auto* reference = std::get_if<ast::Reference>(&expr->data);
   bool words = spec.type == SettingType::word || spec.type == SettingType::word_or_real;
   if (words && reference != nullptr && !reference->index) {

@@ -66,6 +66,7 @@ PlanModel lower_model(const Model& model, const Numbers& numbers) {
   plan.random_init = model.loader == "init";
   plan.path = model.path;
   plan.init_seed = static_cast<std::uint64_t>(model.init_seed);
+  plan.base_of = renumbered(numbers.models, model.base_of);
   plan.group = renumbered(numbers.groups, model.group);
   plan.dtype = model.dtype;
   plan.head = model.head;

@@ -32,6 +32,7 @@ void add_model(Hasher& hasher, const PlanModel& model, const Catalog& catalog) {
       .field(std::int64_t{model.trainable});
   hasher.field(model.optim ? to_text(Value(*model.optim)) : "");
   add_settings(hasher, model.settings, catalog.model_settings);
+  if (model.base_of.valid()) hasher.field("base_of").field(std::int64_t{model.base_of.value});
 }
 
 void add_replica(Hasher& hasher, const PlanReplica& replica) {

@@ -68,9 +68,10 @@ struct Group {
 
 struct Model {
   std::string name;
-  std::string loader;  // "load" or "init"
+  std::string loader;  // "load" or "init"; of a base those of the model whose base it is, and so the next two
   std::string path;
   std::int64_t init_seed = 0;
+  ModelId base_of;  // set: the weights that this model's adapters are added to
   GroupId group;
   bool trainable = false;
   Dtype dtype = Dtype::f32;

@@ -113,15 +113,45 @@ class DeclarationResolver {
     model.name = full(d.name);
     model.span = span;
     model.name_span = d.name.span;
-    model.group = group_of(d.group);
-    model.known = read_model_source(d.source, evaluator_, model) && model.group.valid();
-    SettingsOwner owner{
-        "model `" + model.name + "`", model.name, pointers(catalog_.model_settings), {}, d.name.span, {}};
+    if (d.group) model.group = group_of(*d.group);
+    if (d.source.callee.text == "base_of") {
+      declare_base(d, model);
+    } else {
+      model.known = read_model_source(d.source, evaluator_, model) && model.group.valid();
+      bind(d, catalog_.model_settings, "", model);
+      read_model_settings(model, diagnostics_);
+    }
+    if (define(d.name, SymbolKind::model, pipeline_.models.size())) pipeline_.models.push_back(std::move(model));
+  }
+
+  void bind(const ast::ModelDecl& d, const std::vector<SettingSpec>& specs, std::string why_no_more, Model& model) {
+    SettingsOwner owner{"model `" + model.name + "`", model.name, pointers(specs), {}, d.name.span, {},
+                        std::move(why_no_more)};
     BoundSettings bound = bind_settings(settings_of(d.settings), owner, evaluator_, overrides_, sources_);
     model.settings = std::move(bound.values);
     model.known = model.known && bound.complete;
-    read_model_settings(model, diagnostics_);
-    if (define(d.name, SymbolKind::model, pipeline_.models.size())) pipeline_.models.push_back(std::move(model));
+  }
+
+  // What adapters are added to: all but its settings is as in the model that has them.
+  void declare_base(const ast::ModelDecl& d, Model& model) {
+    model.base_of = read_adapted(d.source, d.name.text, scope_, pipeline_, diagnostics_);
+    model.known = model.base_of.valid() && (!d.group || model.group.valid());
+    bind(d, catalog_.base_settings, "a base is frozen, and all but these it has of the model: dtype, head, folder",
+         model);
+    if (!model.base_of.valid()) return;
+    const Model& adapted = pipeline_.models[model.base_of.index()];
+    model.loader = adapted.loader;
+    model.path = adapted.path;
+    model.init_seed = adapted.init_seed;
+    model.path_span = d.source.arguments[0].span;
+    if (!d.group) model.group = adapted.group;
+    model.dtype = adapted.dtype;
+    model.head = adapted.head;
+    model.known = model.known && adapted.known;
+    for (const char* name : {"dtype", "head", "master", "template"}) {
+      const Value* value = setting(adapted.settings, name);
+      if (value != nullptr) model.settings[name].value = *value;
+    }
   }
 
   void declare(const ast::ReplicaDecl& d, Span span, const ast::FlowDecl*&) {

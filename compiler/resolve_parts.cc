@@ -227,7 +227,7 @@ bool read_model_source(const ast::Call& call, Evaluator& evaluator, Model& model
   if (model.loader != "load" && model.loader != "init") {
     Diagnostic& message =
         diagnostics.error("E0605", call.callee.span, "a model cannot come from `" + model.loader + "`");
-    suggest(message, model.loader, call.callee.span, {"load", "init"}, "ways");
+    suggest(message, model.loader, call.callee.span, {"load", "init", "base_of"}, "ways");
     message.note("`load(\"path\")` reads a folder with its weights, `init(\"path\", seed=1)` draws random ones");
     return false;
   }
@@ -263,6 +263,38 @@ bool read_model_source(const ast::Call& call, Evaluator& evaluator, Model& model
   return path.has_value() && (seeded || call.arguments.size() == 1);
 }
 
+ModelId read_adapted(const ast::Call& call, const std::string& own, const Scope& scope, Pipeline& pipeline,
+                     Diagnostics& diagnostics) {
+  const auto* name = call.arguments.size() == 1 && !call.arguments[0].name
+                         ? std::get_if<ast::Reference>(&call.arguments[0].value.data)
+                         : nullptr;
+  if (name == nullptr || name->index) {
+    diagnostics.error("E0303", call.span, "`base_of` needs one model")
+        .note("`base_of(policy)` is what the adapters of `policy` are added to")
+        .help("name a model that has `lora`");
+    return {};
+  }
+  if (name->name.text == own) {
+    diagnostics.error("E0416", name->name.span, "`" + own + "` cannot be the base of itself")
+        .help("give the base a name of its own: `model ref = base_of(" + own + ")`");
+    return {};
+  }
+  const Symbol* symbol = expect_symbol(scope, name->name, SymbolKind::model, diagnostics);
+  if (symbol == nullptr) return {};
+  Model& adapted = pipeline.models[static_cast<std::size_t>(symbol->index)];
+  adapted.used = true;
+  if (!adapted.known) return {};
+  if (setting(adapted.settings, "lora") != nullptr) return ModelId(symbol->index);
+  const std::string& other = name->name.text;
+  Diagnostic& message =
+      diagnostics.error("E0416", name->name.span, "`" + other + "` has no adapters, so it has no base");
+  message.label("trained as a whole, or not at all").at(adapted.name_span, "declared without `lora`");
+  message.note("its first weights change with it; a reference needs a copy of them");
+  message.help("write `" + adapted.loader + "(\"" + adapted.path + "\"...)` here, or give `" + other +
+               "` a `lora(rank=16, alpha=32)`");
+  return {};
+}
+
 void read_model_settings(Model& model, Diagnostics& diagnostics) {
   auto word = [&model](const char* name) {
     const Value* value = setting(model.settings, name);
@@ -274,6 +306,24 @@ void read_model_settings(Model& model, Diagnostics& diagnostics) {
   model.head = word("head") == "value" ? Head::value : word("head") == "reward" ? Head::reward : Head::lm;
   auto optim = model.settings.find("optim");
   bool has_optim = optim != model.settings.end();
+  auto lora = model.settings.find("lora");
+  if (model.known && lora != model.settings.end() && !model.trainable) {
+    model.known = false;
+    diagnostics.error("E0414", lora->second.span, "`" + model.name + "` has adapters, but is not `trainable`")
+        .label("never trained")
+        .note("adapters begin as nothing, so a frozen model with them is its base")
+        .help("add `trainable` and `optim`, or take `lora` away");
+    return;
+  }
+  if (model.known && lora != model.settings.end() && model.head != Head::lm) {
+    model.known = false;
+    Diagnostic& message = diagnostics.error("E0414", lora->second.span,
+                                            "adapters train no head, and `" + model.name + "` needs its head trained");
+    message.label("the head would stay what it is")
+        .note("a `" + word("head") + "` head is new, or judges: without training it says nothing of this task")
+        .help("take `lora` away: a critic is trained as a whole");
+    return;
+  }
   if (!model.known || has_optim == model.trainable) return;
   model.known = false;
   if (has_optim) {

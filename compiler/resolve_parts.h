@@ -32,7 +32,11 @@ void share_devices(Group& group, Diagnostics& diagnostics);
 
 // load("path"), init("path", seed=1)
 bool read_model_source(const ast::Call& call, Evaluator& evaluator, Model& model);
-// trainable, dtype and head; a trainable model, and only that, has an optimizer.
+// base_of(policy): a model declared before, trained by adapters; invalid where it is none, which was reported. `own` is
+// the name of the base.
+ModelId read_adapted(const ast::Call& call, const std::string& own, const Scope& scope, Pipeline& pipeline,
+                     Diagnostics& diagnostics);
+// trainable, dtype and head; a trainable model, and only that, has an optimizer and may have adapters.
 void read_model_settings(Model& model, Diagnostics& diagnostics);
 
 // builtin("addition"), jsonl("path"), exec("command")

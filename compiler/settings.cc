@@ -85,6 +85,18 @@ class Binder {
     std::vector<std::string> names;
     for (const SettingSpec* spec : owner_.specs) names.push_back(spec->name);
     Diagnostic& message = diagnostics.error("E0308", setting.name.span, owner_.what + " has no setting `" + name + "`");
+    if (!owner_.why_no_more.empty()) {
+      message.note(owner_.why_no_more);
+      return;
+    }
+    for (const SettingSpec* spec : owner_.specs) {
+      const bool takes = std::any_of(spec->calls.begin(), spec->calls.end(),
+                                     [&](const CallSpec& call) { return setting.is_call && call.name == name; });
+      if (!takes) continue;
+      message.fix("write `" + spec->name + " = " + name + "(...)`", Applicability::safe,
+                  {{{setting.span.file, setting.span.begin, setting.span.begin}, spec->name + " = "}});
+      return;
+    }
     suggest(message, name, setting.name.span, names, "settings");
     if (message.fixes.empty() && message.notes.empty()) message.note("its settings are " + quoted_list(names, "and"));
   }

@@ -18,6 +18,7 @@ struct SettingsOwner {
   std::vector<std::string> arguments;     // names that belong into its ( )
   Span place;                             // where a missing one is reported
   Span call_close;                        // the closing parenthesis, for moving arguments there; may be invalid
+  std::string why_no_more = {};           // why it has no others, where that needs saying
 };
 
 struct BoundSettings {

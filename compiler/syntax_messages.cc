@@ -37,6 +37,9 @@ std::vector<Terminal> without_ends(const SyntaxError& error) {
 std::vector<std::string> expected_words(const SyntaxError& error) {
   std::vector<Terminal> expected = without_ends(error);
   if (error.rule == Rule::count) return {"a whole number"};
+  // Behind the source of a model, unless it is a base, which few are.
+  const bool behind_source = error.first.type == Terminal::k_model && error.before.type == Terminal::rparen;
+  if (behind_source && error.at.type == Terminal::id) return {"`on`"};
   std::vector<std::string> words;
   bool value = contains(expected, Terminal::integer) && contains(expected, Terminal::string);
   bool name = contains(expected, Terminal::id);

@@ -34,6 +34,10 @@ Usage usage_of(const Pipeline& pipeline) {
     if (replica.model.valid()) usage.models.insert(replica.model);
     if (replica.group.valid()) usage.groups.insert(replica.group);
   }
+  // The base of a model is made of it.
+  for (ModelId id : std::set<ModelId>(usage.models)) {
+    if (pipeline.models[id.index()].base_of.valid()) usage.models.insert(pipeline.models[id.index()].base_of);
+  }
   for (ModelId id : usage.models) {
     if (pipeline.models[id.index()].group.valid()) usage.groups.insert(pipeline.models[id.index()].group);
   }

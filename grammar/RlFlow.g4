@@ -15,7 +15,7 @@ decl
     : 'import' STRING 'as' name                                  # importDecl
     | 'param' name ':' name '=' expr ('in' domain)? STRING?      # paramDecl
     | 'group' name '=' name index? settings?                     # groupDecl
-    | 'model' name '=' call 'on' qname settings?                 # modelDecl
+    | 'model' name '=' call ('on' qname)? settings?              # modelDecl
     | 'replica' name '=' qname 'on' qname settings?              # replicaDecl
     | 'data' name '=' call settings?                             # dataDecl
     | 'reward' name '=' call settings?                           # rewardDecl
@@ -53,7 +53,7 @@ output : name (':' type)? ;
 type : word ('[' name (',' name)* ']')? ;
 
 settings : '{' NL* (setting ((',' | NL)+ setting)* (',' | NL)*)? '}' ;
-setting : qname ('=' value)? ;
+setting : call | qname ('=' value)? ;
 value : expr ('..' expr)? ;
 
 call : qname '(' (arg (',' arg)* ','?)? ')' ;

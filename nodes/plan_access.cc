@@ -31,6 +31,14 @@ std::int64_t max_new_of(const Plan& plan, const PlanNode& node) {
   return int_at(plan.nodes[traj.node.index()].settings, "max_new");
 }
 
+Dtype sampling_dtype(const Plan& plan, const PlanNode& node) {
+  const PlanInput& traj = node.inputs.at(1);
+  RLFLOW_CHECK(traj.node.valid(), "an update without a trajectory");
+  const PlanNode& rollout = plan.nodes[traj.node.index()];
+  if (rollout.replica.valid()) return plan.replicas[rollout.replica.index()].dtype;
+  return plan.models[node.model.index()].dtype;
+}
+
 const PlanData* data_behind(const Plan& plan, const PlanNode& node) {
   const PlanNode* at =
       node.inputs.size() > 1 && node.inputs[1].node.valid() ? &plan.nodes[node.inputs[1].node.index()] : nullptr;

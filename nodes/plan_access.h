@@ -20,6 +20,9 @@ std::int64_t max_new_of(const Plan& plan, const PlanNode& node);
 
 const PlanReward& reward_of(const Plan& plan, const PlanNode& node);
 
+// dtype of the weights that the trajectory, input 1 of `node`, was sampled with.
+Dtype sampling_dtype(const Plan& plan, const PlanNode& node);
+
 // The data set that the prompts behind input 1 of `node` were taken from; null where no single take node made them.
 const PlanData* data_behind(const Plan& plan, const PlanNode& node);
 

@@ -17,20 +17,19 @@
 #include "nodes/metric_inputs.h"
 #include "nodes/model/backend.h"
 #include "nodes/model/cpu/kernels.h"
+#include "nodes/model/weights_digest.h"
 #include "nodes/plan_access.h"
 #include "nodes/reward/examples.h"
 #include "nodes/reward/exec_reward.h"
 #include "nodes/sample_at.h"
 #include "nodes/signatures/catalog.h"
+#include "runtime/contract/philox.h"
 
 namespace rlflow {
 namespace {
 
-void require_executable(const PlanModel& model, const PlanGroup& group) {
+void require_executable(const PlanModel& model) {
   const std::string place = "model `" + model.name + "`: ";
-  if (model.dtype != Dtype::f32 && group.device == DeviceKind::cpu) {
-    throw std::runtime_error(place + "on the cpu this build computes in f32 only");
-  }
   if (model.head == Head::reward) throw std::runtime_error(place + "this build has no reward heads yet");
 }
 
@@ -82,15 +81,20 @@ class RunLibrary final : public NodeLibrary {
     throw std::runtime_error("node `" + plan.nodes[node.index()].name + "`: this build has no code for " + signature);
   }
 
-  std::unique_ptr<ModelInstance> make_model(const Plan& plan, ModelId id) override {
+  std::unique_ptr<ModelInstance> make_model(const Plan& plan, ModelId id, const ModelOrigin& origin) override {
     const PlanModel& model = plan.models[id.index()];
+    if (const auto* adapted = dynamic_cast<const LanguageModel*>(origin.adapted)) return adapted->base();
     const PlanGroup& group = plan.groups[model.group.index()];
-    require_executable(model, group);
+    require_executable(model);
     const ModelPlace place{group.device, group.first, group.threads, model.dtype, model.trainable};
     const std::filesystem::path folder = model_folder(plan, id);
     check_vocabulary(read_tokenizer(folder).vocabulary_size(), read_model_config(folder).vocab_size, folder);
-    std::unique_ptr<LanguageModel> instance = model.random_init ? draw_model(folder, model.init_seed, place, model.head)
-                                                                : load_model(folder, place, model.head);
+    ModelForm form(model.head, model.dtype);
+    if (const CallValue* lora = lora_of(model)) {
+      form.lora = lora_settings(*lora, h64(RandomPurpose::adapters, {origin.run_seed, tensor_id(model.name)}));
+    }
+    std::unique_ptr<LanguageModel> instance =
+        model.random_init ? draw_model(folder, model.init_seed, place, form) : load_model(folder, place, form);
     if (model.trainable) instance->attach_optimizer(adamw_settings(*model.optim));
     return instance;
   }

@@ -19,7 +19,8 @@
 namespace rlflow {
 namespace {
 
-constexpr double kLargestGap = 1e-3;  // f32; algorithms: run-time gates
+// algorithms: run-time gates. For f32 of any token; for bf16 of their mean.
+constexpr double kLargestGap = 1e-3, kLargestMeanGap = 0.02;
 
 // The batch of one update, token by token.
 struct PolicyBatch {
@@ -118,6 +119,8 @@ class UpdatePolicyNode final : public Node {
         cut_(update_cut(node.settings, device_of(plan, node))),
         aggregate_(aggregate_of(node.settings)),
         threads_(threads_of(plan, node)),
+        dtype_(plan.models[node.model.index()].dtype),
+        same_dtype_(sampling_dtype(plan, node) == dtype_),
         passes_(make_passes(device_of(plan, node))) {
     if (aggregate_ == algo::Aggregate::seq_mean_token_sum_norm) max_new_ = max_new_of(plan, node);
   }
@@ -207,9 +210,14 @@ class UpdatePolicyNode final : public Node {
   }
 
   void check_gap(const Gap& gap) const {
-    if (gap.largest <= kLargestGap || std::isnan(gap.largest)) return;  // not finite: the loss is not either
-    throw NumericsError("update `" + name_ + "`: log-probabilities of training and sampling differ by up to " +
-                        double_text(gap.largest) + " for the same weights, the limit is " + double_text(kLargestGap));
+    const bool mean = dtype_ == Dtype::bf16;
+    const double found = mean ? gap.sum / std::max(1.0, gap.tokens) : gap.largest;
+    const double limit = mean ? kLargestMeanGap : kLargestGap;
+    // Other weights, or not finite: then the loss is not either.
+    if (!same_dtype_ || found <= limit || std::isnan(gap.largest)) return;
+    throw NumericsError("update `" + name_ + "`: log-probabilities of training and sampling differ by " +
+                        (mean ? "" : "up to ") + double_text(found) + (mean ? " on average" : "") +
+                        " for the same weights, the limit is " + double_text(limit));
   }
 
   // Fractions are of all tokens of the minibatch: without an advantage nothing is clipped, so a response left out
@@ -232,6 +240,8 @@ class UpdatePolicyNode final : public Node {
   algo::Aggregate aggregate_;
   std::int32_t threads_;
   std::int64_t max_new_ = 0;
+  Dtype dtype_;
+  bool same_dtype_;  // training and sampling read the same weights
   std::unique_ptr<Passes> passes_;
 };
 

@@ -107,6 +107,7 @@ std::string schedule_text(const Pipeline& pipeline, const FlowNode& node) {
 }
 
 std::string loader_text(const Model& model) {
+  if (model.base_of.valid()) return "base_of";
   return model.path.empty() ? model.loader : model.loader + "(" + shortened(model.path) + ")";
 }
 
@@ -118,6 +119,10 @@ std::vector<std::string> model_texts(const Model& model) {
     case Head::reward: facts += ", reward head"; break;
   }
   std::vector<std::string> lines = {facts};
+  if (const Value* lora = setting(model.settings, "lora"); lora != nullptr && lora->get<CallValue>() != nullptr) {
+    const Attributes& given = lora->get<CallValue>()->named;
+    if (has(given, "rank")) lines.push_back("LoRA, rank " + std::to_string(int_at(given, "rank")));
+  }
   const Value* optimizer = setting(model.settings, "optim");
   if (model.trainable && optimizer != nullptr) lines.push_back(optimizer_text(*optimizer));
   return lines;

@@ -88,6 +88,9 @@ BlockOwner block_owner(const Cursor& cursor, const Analysis& analysis, const Nam
     return owner;
   }
   const std::string name(cursor.statement_word(1));
+  if (keyword == "model" && call.callee == "base_of") {
+    return {"model `" + name + "`", pointers_to(catalog.base_settings)};
+  }
   if (keyword == "model") return {"model `" + name + "`", pointers_to(catalog.model_settings)};
   if (keyword == "group") return {"group `" + name + "`", pointers_to(catalog.group_settings)};
   if (keyword == "replica") return {"replica `" + name + "`", pointers_to(catalog.replica_settings)};

@@ -88,8 +88,9 @@ void Completer::previous(const Frame& frame) {
   }
 }
 
-// `load(|)`, `init("…", |)`, `jsonl(|)`: a path or a text.
+// `load(|)`, `init("…", |)`, `jsonl(|)`: a path or a text; `base_of(|)`: a model.
 void Completer::in_source(const Frame& frame, const WrittenCall& call) {
+  if (call.callee == "base_of") return frame.commas == 0 ? names_of(SymbolKind::model) : void();
   if (frame.commas == 0 && cursor_.item_name(frame).empty()) return params({ParamType::path, ParamType::string});
   if (call.callee != "init") return;
   if (cursor_.item_name(frame) == "seed") return params({ParamType::integer});

@@ -19,6 +19,7 @@ std::vector<ParamType> types_for(SettingType type) {
     case SettingType::real:
     case SettingType::real_list:
     case SettingType::real_or_call: return {ParamType::integer, ParamType::real};
+    case SettingType::word_list:
     case SettingType::word: return {ParamType::word};
     case SettingType::word_or_real: return {ParamType::word, ParamType::integer, ParamType::real};
     case SettingType::text:
@@ -68,6 +69,20 @@ void Completer::in_call_value(const Frame& settings, const Frame& frame, const s
   if (argument != nullptr) value_of(*argument);
 }
 
+// Inside `lora(targets=[|`, or inside the brackets of devices.
+void Completer::in_list() {
+  const std::vector<Frame>& frames = cursor_.frames();
+  const Frame* call = frames.size() > 1 ? &frames[frames.size() - 2] : nullptr;
+  const Frame* settings = call != nullptr && call->bracket == Bracket::call ? settings_around(cursor_, *call) : nullptr;
+  if (settings == nullptr) return params({ParamType::integer});
+  BlockOwner owner = block_owner(cursor_, analysis_, names_, catalog_);
+  const SettingSpec* spec = find_setting(owner.settings, cursor_.item_name(*settings));
+  const CallSpec* known = spec != nullptr ? called(cursor_, *spec, *call, cursor_.call_at(call->open).callee) : nullptr;
+  const SettingSpec* argument =
+      known != nullptr ? call_argument(*known, call->commas, cursor_.item_name(*call)) : nullptr;
+  if (argument != nullptr && argument->type == SettingType::word_list) words(*argument);
+}
+
 void Completer::value_of(const SettingSpec& spec) {
   bool behind_number = !cursor_.before(0).empty() && cursor_.before(0).find_first_of("0123456789") == 0;
   switch (spec.type) {
@@ -78,6 +93,7 @@ void Completer::value_of(const SettingSpec& spec) {
     case SettingType::bytes: return units(behind_number, ParamType::bytes, {"B", "KiB", "MiB", "GiB"});
     case SettingType::call: return words(spec);
     case SettingType::word:
+    case SettingType::word_list:
     case SettingType::word_or_real:
     case SettingType::real_or_call: words(spec); break;
     case SettingType::integer:

@@ -32,7 +32,7 @@ void Completer::place() {
     case Bracket::block: return cursor_.starts_statement() ? statements() : in_statement();
     case Bracket::settings: return in_settings(*top);
     case Bracket::call: return in_call(*top);
-    case Bracket::index: return params({ParamType::integer});
+    case Bracket::index: return in_list();
     case Bracket::set: return params(declared_types(cursor_.statement_word(3)));
   }
 }
@@ -93,7 +93,8 @@ void Completer::sources(std::string_view keyword) {
   }
   if (keyword == "model") {
     add("load", CompletionKind::function, "load(\"path\"): a folder with its weights");
-    return add("init", CompletionKind::function, "init(\"path\", seed=1): random weights");
+    add("init", CompletionKind::function, "init(\"path\", seed=1): random weights");
+    return add("base_of", CompletionKind::function, "base_of(model): the weights that its adapters are added to");
   }
   for (const SourceSignature& source : keyword == "data" ? catalog_.data : catalog_.rewards) {
     std::string argument = source.name.empty() ? "" : "\"" + source.name + "\"";

@@ -59,6 +59,7 @@ class Completer {
   // ---- complete_settings.cc
   void in_settings(const Frame& frame);
   void add_setting(const SettingSpec& spec, const std::string& owner, const std::string& assign);
+  void in_list();
   void in_call_value(const Frame& settings, const Frame& frame, const std::string& callee);
   void value_of(const SettingSpec& spec);
   void words(const SettingSpec& spec);

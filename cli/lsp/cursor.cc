@@ -166,7 +166,9 @@ bool Cursor::statement_has(std::string_view word) const {
 }
 
 std::string Cursor::item_name(const Frame& frame) const {
-  return token(frame.item + 1) == "=" ? std::string(token(frame.item)) : std::string();
+  // `lora(…)` in a block of settings is a value of the setting `lora`.
+  const bool call = frame.bracket == Bracket::settings && token(frame.item + 1) == "(";
+  return call || token(frame.item + 1) == "=" ? std::string(token(frame.item)) : std::string();
 }
 
 std::vector<std::string> Cursor::settings_given(const Frame& frame) const {

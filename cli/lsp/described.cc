@@ -43,9 +43,11 @@ std::string group_line(const Group& group) {
 }
 
 std::string model_line(const Model& model, const Pipeline& pipeline) {
-  return "model " + model.name + " = " + model.loader + "(\"" + model.path + "\") on " +
-         name_of(pipeline.groups, model.group) + " { " + (model.trainable ? "trainable, " : "") +
-         "dtype = " + dtype_name(model.dtype) + ", head = " + head_name(model.head) + " }";
+  const std::string source = model.base_of.valid() ? "base_of(" + name_of(pipeline.models, model.base_of) + ")"
+                                                   : model.loader + "(\"" + model.path + "\")";
+  return "model " + model.name + " = " + source + " on " + name_of(pipeline.groups, model.group) + " { " +
+         (model.trainable ? "trainable, " : "") + "dtype = " + dtype_name(model.dtype) +
+         ", head = " + head_name(model.head) + " }";
 }
 
 std::string source_line(const std::string& keyword, const Source& source) {

@@ -32,6 +32,9 @@ constexpr KeywordDoc kDocs[] = {
     {"load", "load(\"path\")",
      "A model from a folder with config.json, tokenizer.json and model.safetensors, relative to the project root."},
     {"init", "init(\"path\", seed=1)", "A model of the folder's config.json and tokenizer.json, with random weights."},
+    {"base_of", "base_of(model)",
+     "The weights that a model's adapters (`lora`) are added to, frozen: a reference that takes no second copy of "
+     "them."},
     {"cpu", "cpu { threads = 2 }", "Threads of this machine."},
     {"gpu", "gpu[0..4] { tp = 2 }",
      "GPUs of this machine; the end is excluded: 0 to 3. tp x dp is how many there are."},

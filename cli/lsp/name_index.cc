@@ -89,7 +89,7 @@ class NameWalk {
       use(group->settings, pointers_to(catalog_.group_settings));
     } else if (const auto* model = std::get_if<ast::ModelDecl>(&declaration.data)) {
       use(model->source);
-      use(model->group);
+      if (model->group) use(*model->group);
       use(model->settings, pointers_to(catalog_.model_settings));
     } else if (const auto* replica = std::get_if<ast::ReplicaDecl>(&declaration.data)) {
       use(replica->model);
@@ -139,6 +139,10 @@ class NameWalk {
   void use_value(const ast::Expr& value, const SettingSpec* spec) {
     const auto* reference = std::get_if<ast::Reference>(&value.data);
     if (spec != nullptr && reference != nullptr && has_word(*spec, reference->name.text)) return;
+    if (const auto* list = std::get_if<ast::ListExpr>(&value.data); list != nullptr && spec != nullptr) {
+      for (const ast::Expr& item : list->items) use_value(item, spec);
+      return;
+    }
     const auto* call = std::get_if<ast::Call>(&value.data);
     const CallSpec* known = spec != nullptr && call != nullptr ? find_call(*spec, call->callee.text) : nullptr;
     if (known == nullptr) return use(value);

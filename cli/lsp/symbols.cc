@@ -61,7 +61,7 @@ class Outline {
     } else if (const auto* group = std::get_if<ast::GroupDecl>(&declaration.data)) {
       add(list, group->name, OutlineKind::group, group->device.text, span);
     } else if (const auto* model = std::get_if<ast::ModelDecl>(&declaration.data)) {
-      add(list, model->name, OutlineKind::model, "on " + model->group.text, span);
+      add(list, model->name, OutlineKind::model, model->group ? "on " + model->group->text : "base", span);
     } else if (const auto* replica = std::get_if<ast::ReplicaDecl>(&declaration.data)) {
       add(list, replica->name, OutlineKind::replica, "of " + replica->model.text, span);
     } else if (const auto* data = std::get_if<ast::DataDecl>(&declaration.data)) {

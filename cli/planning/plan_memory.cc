@@ -21,16 +21,6 @@ std::string word_of(const Attributes& settings, const char* name) {
   return has(settings, name) ? text_at(settings, name) : "";
 }
 
-// Parameters that an update moves: all, or those of low-rank additions to every matrix of the layers.
-double trained_parameters(const PlanModel& model, const ModelConfig& shape) {
-  const CallValue* lora = has(model.settings, "lora") ? value_at(model.settings, "lora").get<CallValue>() : nullptr;
-  if (lora == nullptr) return real(parameters_of(shape, model.head));
-  const Value& rank = lora->named.count("rank") ? lora->named.at("rank") : lora->positional.at(0);
-  const std::int64_t sides = 2 * (shape.hidden_size + shape.query_size()) + 2 * (shape.hidden_size + shape.kv_size()) +
-                             3 * (shape.hidden_size + shape.intermediate_size);
-  return real(*rank.get<std::int64_t>()) * real(shape.layers * sides);
-}
-
 class Memory {
  public:
   Memory(const Plan& plan, const std::vector<ModelFacts>& models, const PlanSizes& sizes)
@@ -60,31 +50,56 @@ class Memory {
     const auto& shape = models_[id.index()].shape;
     if (!shape) return add(waits ? PartKind::offloaded : PartKind::weights, id, waits ? GroupId() : model.group, {});
     const double tp = group(model.group).tp;
-    const double weights = real(parameters_of(*shape, model.head) * bytes_of(model.dtype));
-    const double panels = cpu ? real(shape->layer_matrices() + shape->vocab_size * shape->hidden_size) * 4 : 0;
+    const std::int64_t parameters = parameters_of(*shape, model.head);
+    const double weights = real(parameters * stored_bytes(model.group, model.dtype));
+    if (shares_base(model)) {
+      const PlanModel& adapted = plan_.models[model.base_of.index()];
+      return add(PartKind::weights, id, model.group, cpu ? 4 * real(adapted_matrices(adapted, *shape)) : 0);
+    }
     if (waits) {
       add(PartKind::offloaded, id, {}, weights);
     } else {
-      add(PartKind::weights, id, model.group, (weights + panels) / tp);
+      add(PartKind::weights, id, model.group, (weights + panels(model.group, *shape) + merged(model, *shape)) / tp);
     }
     if (!model.trainable) return;
-    const double trained = trained_parameters(model, *shape);
-    const double lanes = cpu ? real(training_lanes(parameters_of(*shape, model.head))) : 1;
+    const double trained = real(trained_parameters(model, *shape));
+    if (lora_of(model) != nullptr) add(PartKind::adapters, id, model.group, (cpu ? 8 : 4) * trained);
+    const double lanes = cpu ? real(training_lanes(parameters)) : 1;
     add(PartKind::gradients, id, model.group, 4 * trained * lanes / tp);
     add(PartKind::moments, id, model.group, 8 * trained / tp);
-    if (model.dtype == Dtype::bf16) add(PartKind::master, id, model.group, 2 * trained / tp);
+    if (model.dtype == Dtype::bf16 && lora_of(model) == nullptr) {
+      add(PartKind::master, id, model.group, (cpu ? 4 : 2) * trained / tp);
+    }
+  }
+
+  // Bytes of a parameter in memory: the CPU computes with rounded numbers that it holds as f32.
+  std::int64_t stored_bytes(GroupId where, Dtype dtype) const { return on_cpu(where) ? 4 : bytes_of(dtype); }
+  // The matrices in the order that the CPU's products read.
+  double panels(GroupId where, const ModelConfig& shape) const {
+    return on_cpu(where) ? 4 * real(shape.layer_matrices() + shape.vocab_size * shape.hidden_size) : 0;
+  }
+  // The sums of base and adapters, beside the base; the CPU has them among its panels.
+  double merged(const PlanModel& model, const ModelConfig& shape) const {
+    return on_cpu(model.group) ? 0 : real(adapted_matrices(model, shape) * bytes_of(model.dtype));
+  }
+  // The base of a model on the same group is that model's memory.
+  bool shares_base(const PlanModel& model) const {
+    return model.base_of.valid() && plan_.models[model.base_of.index()].group == model.group;
   }
 
   void add_replica(ReplicaId id) {
     const PlanReplica& replica = plan_.replicas[id.index()];
     if (replica.in_place) return;
+    const PlanModel& model = plan_.models[replica.model.index()];
     const auto& shape = models_[replica.model.index()].shape;
     std::optional<double> bytes;
-    if (shape) {
-      const double panels =
-          on_cpu(replica.group) ? real(shape->layer_matrices() + shape->vocab_size * shape->hidden_size) * 4 : 0;
-      const Head head = plan_.models[replica.model.index()].head;
-      bytes = (real(parameters_of(*shape, head) * bytes_of(replica.dtype)) + panels) / group(replica.group).tp;
+    // On the CPU a copy of adapters shares their base and merges for itself.
+    if (shape && on_cpu(replica.group) && lora_of(model) != nullptr && replica.dtype == model.dtype) {
+      bytes = 8 * real(trained_parameters(model, *shape)) + 4 * real(adapted_matrices(model, *shape));
+    } else if (shape) {
+      bytes = (real(parameters_of(*shape, model.head) * stored_bytes(replica.group, replica.dtype)) +
+               panels(replica.group, *shape)) /
+              group(replica.group).tp;
     }
     add(PartKind::replica, replica.model, replica.group, bytes, {}, id);
   }
@@ -130,7 +145,7 @@ class Memory {
     const Dtype dtype =
         node.replica.valid() ? plan_.replicas[node.replica.index()].dtype : plan_.models[node.model.index()].dtype;
     const double tp = std::min<double>(group(node.group).tp, real(shape.kv_heads));  // a head is not cut
-    return *tokens * real(shape.layers * 2 * shape.kv_size() * bytes_of(dtype)) / tp;
+    return *tokens * real(shape.layers * 2 * shape.kv_size() * stored_bytes(node.group, dtype)) / tp;
   }
 
   // Tokens of one pass on one rank.
@@ -155,7 +170,8 @@ class Memory {
     const PlanModel& model = plan_.models[node.model.index()];
     auto tokens = pass_tokens(id);
     if (!tokens) return std::nullopt;
-    const double d = real(bytes_of(model.dtype)), tp = group(node.group).tp, layers = real(shape.layers);
+    const double d = real(stored_bytes(node.group, model.dtype)), tp = group(node.group).tp,
+                 layers = real(shape.layers);
     const double h = real(shape.hidden_size), q = real(shape.query_size()), kv = real(shape.kv_size());
     const double f = real(shape.intermediate_size);
     const double head =
@@ -209,6 +225,7 @@ const char* part_name(PartKind kind) {
   switch (kind) {
     case PartKind::weights: return "weights";
     case PartKind::gradients: return "gradients";
+    case PartKind::adapters: return "adapters";
     case PartKind::moments: return "optimizer moments";
     case PartKind::master: return "master copy";
     case PartKind::replica: return "copy of the weights";

@@ -2,11 +2,15 @@
 //
 // With P parameters, d bytes of the dtype (f32 4, bf16 2), h hidden, q = heads x head_dim, kv = kv_heads x head_dim,
 // f intermediate, L layers, V vocabulary, on one device of a group with tp:
-//   weights      P d / tp;  on the CPU its matrices once more, in the order that the products read
+//   weights      P d / tp;  on the CPU its matrices once more, in the order that the products read; there d = 4 also of
+//                bf16, whose rounded numbers, and all activations, are held as f32
 //   gradients    4 P / tp  (f32); on the CPU one a lane: 4 lanes up to 16 Mi parameters, else 1
 //   moments      8 P / tp  (AdamW, f32)
-//   master       2 P / tp  for bf16: the 16 bits that make it f32; 0 for f32
+//   master       2 P / tp  for bf16: the 16 bits that make it f32; on the CPU 4 P; 0 for f32
 //   replica      P d / tp, and 0 where it is its model's memory
+// With adapters (`lora`) gradients and moments are of A, their number, and there is no master; on the CPU
+//   adapters     8 A, A once more turned;  base_of and a replica share the weights and hold the matrices that have
+//                adapters once more, in the order that the products read; on a GPU the sums stand beside the base
 //   offload=cpu  P d on the host, and P d / tp on the device while a task uses it
 //   KV cache     tokens x L x 2 kv d / tp; tokens = `budget`, else every prompt once and every response whole
 //   activations  forward   m ((4 h + (2 q + 2 kv + 3 f) / tp) d) + c V 4 / tp
@@ -32,6 +36,7 @@ namespace rlflow {
 
 enum class PartKind {
   weights,
+  adapters,
   gradients,
   moments,
   master,

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <string>
 
 namespace rlflow {
 namespace {
@@ -95,6 +97,27 @@ std::optional<double> payload_bytes(Kind kind, bool per_token, const NodeSize& s
   return n ? std::optional(4 * *n) : std::nullopt;
 }
 
+// A linear layer that adapters are added to, and the matrix of the passes that it is a part of.
+struct Target {
+  std::int64_t outputs, inputs;
+  std::string matrix;
+  std::int64_t matrix_entries;
+};
+
+std::vector<Target> targets_of(const CallValue& lora, const ModelConfig& shape) {
+  const std::int64_t h = shape.hidden_size, q = shape.query_size(), kv = shape.kv_size(), f = shape.intermediate_size;
+  std::vector<Target> targets;
+  for (const Value& value : *value_at(lora.named, "targets").get<List>()) {
+    const std::string& name = value.get<Word>()->name;
+    if (name == "q_proj") targets.push_back({q, h, "qkv", (q + 2 * kv) * h});
+    if (name == "k_proj" || name == "v_proj") targets.push_back({kv, h, "qkv", (q + 2 * kv) * h});
+    if (name == "o_proj") targets.push_back({h, q, "o", q * h});
+    if (name == "gate_proj" || name == "up_proj") targets.push_back({f, h, "gate_up", 2 * f * h});
+    if (name == "down_proj") targets.push_back({h, f, "down", f * h});
+  }
+  return targets;
+}
+
 void add_edges(const Plan& plan, PlanSizes& sizes) {
   for (std::size_t n = 0; n < plan.nodes.size(); ++n) {
     const PlanNode& node = plan.nodes[n];
@@ -151,6 +174,24 @@ std::int64_t parameters_of(const ModelConfig& shape, Head head) {
   return head == Head::lm ? shape.with_token_head() : shape.with_score_head();
 }
 
+std::int64_t trained_parameters(const PlanModel& model, const ModelConfig& shape) {
+  const CallValue* lora = lora_of(model);
+  if (lora == nullptr) return parameters_of(shape, model.head);
+  std::int64_t sides = 0;
+  for (const Target& target : targets_of(*lora, shape)) sides += target.outputs + target.inputs;
+  return int_at(lora->named, "rank") * shape.layers * sides;
+}
+
+std::int64_t adapted_matrices(const PlanModel& model, const ModelConfig& shape) {
+  const CallValue* lora = lora_of(model);
+  if (lora == nullptr) return 0;
+  std::map<std::string, std::int64_t> matrices;
+  for (const Target& target : targets_of(*lora, shape)) matrices[target.matrix] = target.matrix_entries;
+  std::int64_t entries = 0;
+  for (const auto& [name, count] : matrices) entries += count;
+  return shape.layers * entries;
+}
+
 PlanSizes sizes_of(const Plan& plan, const std::vector<ModelFacts>& models) {
   PlanSizes sizes;
   const Sizes of(plan, models);
@@ -163,6 +204,8 @@ PlanSizes sizes_of(const Plan& plan, const std::vector<ModelFacts>& models) {
     const auto& shape = models[replica.model.index()].shape;
     if (replica.in_place) {
       sync.bytes = 0;
+    } else if (shape && lora_of(model) != nullptr) {
+      sync.bytes = static_cast<double>(4 * trained_parameters(model, *shape));
     } else if (shape) {
       sync.bytes = static_cast<double>(parameters_of(*shape, model.head) * bytes_of(replica.dtype));
     }

@@ -60,6 +60,11 @@ struct PlanSizes {
 PlanSizes sizes_of(const Plan& plan, const std::vector<ModelFacts>& models);
 
 std::int64_t parameters_of(const ModelConfig& shape, Head head);
+// What an update moves: all parameters, or the adapters of `lora`: rank x (inputs + outputs) for each target.
+std::int64_t trained_parameters(const PlanModel& model, const ModelConfig& shape);
+// Entries of the matrices that have adapters, as the passes read them: query, key and value are one, and so are gate
+// and up. 0 without adapters.
+std::int64_t adapted_matrices(const PlanModel& model, const ModelConfig& shape);
 constexpr std::int64_t bytes_of(Dtype dtype) { return dtype == Dtype::f32 ? 4 : 2; }
 
 }  // namespace rlflow

@@ -50,12 +50,12 @@ double rollout_seconds(const PlanNode& node, const NodeSize& size, const ModelCo
 }
 
 double update_seconds(const PlanNode& node, const NodeSize& size, const ModelConfig& shape, double tokens,
-                      double length, const Rates& rates, Head head) {
+                      double length, const Rates& rates, const PlanModel& model) {
   const double epochs = has(node.settings, "epochs") ? real(int_at(node.settings, "epochs")) : 1;
   double steps = epochs;
   if (has(node.settings, "minibatch")) steps *= real(*size.rows) / real(int_at(node.settings, "minibatch"));
   return 3 * epochs * pass_seconds(shape, tokens, length, rates.flops) +
-         steps * 28 * real(parameters_of(shape, head)) / rates.bandwidth;
+         steps * 28 * real(trained_parameters(model, shape)) / rates.bandwidth;
 }
 
 std::optional<double> node_seconds(const Plan& plan, NodeId id, const std::vector<ModelFacts>& models,
@@ -72,7 +72,7 @@ std::optional<double> node_seconds(const Plan& plan, NodeId id, const std::vecto
   if (has(node.settings, "max_new")) return rollout_seconds(node, size, *shape, d, rates);
   const double length = nominal(size.prompt) + nominal(size.response);
   const double tokens = real(*size.rows) / real(size.ranks) * length;
-  if (node.op == "update") return update_seconds(node, size, *shape, tokens, length, rates, model.head);
+  if (node.op == "update") return update_seconds(node, size, *shape, tokens, length, rates, model);
   double seconds = pass_seconds(*shape, tokens, length, rates.flops);
   const bool waits = has(model.settings, "offload") && text_at(model.settings, "offload") == "cpu";
   if (waits && group.device == DeviceKind::gpu) {

@@ -4,7 +4,7 @@
 // 2 L kv d bytes of cache a token, S the mean context, B sequences at once:
 //   decode    t_step = max(d Nd / BW, 2 Nd B / F) + max(B S k / BW, 4 L q S B / F), tokens of a rank / B times
 //   prefill and passes   N (2 Nd + 4 L q S / 2) / F for N tokens
-//   update    three times that, each epoch, and 28 bytes a parameter through BW at each optimizer step
+//   update    three times that, each epoch, and 28 bytes a trained parameter through BW at each optimizer step
 //   sync      bytes / link; offloaded weights: bytes / host link
 // Lengths are nominal (half of the bounds, plan_sizes.h). Not estimated: reward functions, host nodes, checkpoints.
 #pragma once

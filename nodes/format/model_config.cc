@@ -293,7 +293,7 @@ void check_vocabulary(std::int64_t tokenizer_size, std::int64_t vocab_size, cons
                     "; the two are of different models, or the embedding was not resized");
 }
 
-std::string exported_model_config(const ModelConfig& config, bool scored) {
+std::string exported_model_config(const ModelConfig& config, bool scored, const std::string& dtype) {
   const FamilyRow& family = family_row(config.family);
   Json json = parse_json(config.json, "config.json");
   json["architectures"] = {scored ? family.scoring_class : family.causal_class};
@@ -301,7 +301,7 @@ std::string exported_model_config(const ModelConfig& config, bool scored) {
     json["id2label"] = {{"0", "LABEL_0"}};
     json["label2id"] = {{"LABEL_0", 0}};
   }
-  json["torch_dtype"] = json["dtype"] = "float32";
+  json["torch_dtype"] = json["dtype"] = dtype;
   json["num_key_value_heads"] = config.kv_heads;
   json["head_dim"] = config.head_dim;
   json["max_position_embeddings"] = config.max_positions;

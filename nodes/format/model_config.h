@@ -71,8 +71,9 @@ ModelConfig read_model_config(const std::filesystem::path& folder);
 // tokenizer ids: many are padded.
 void check_vocabulary(std::int64_t tokenizer_size, std::int64_t vocab_size, const std::filesystem::path& folder);
 
-// The config.json of weights exported in f32: that of the source with every key that the dialects of transformers 4
-// and 5 spell differently in both spellings. `scored`: the head is score.weight [1, hidden].
-std::string exported_model_config(const ModelConfig& config, bool scored);
+// The config.json of exported weights: that of the source with every key that the dialects of transformers 4 and 5
+// spell differently in both spellings. `scored`: the head is score.weight [1, hidden]; `dtype`: "float32" or
+// "bfloat16".
+std::string exported_model_config(const ModelConfig& config, bool scored, const std::string& dtype = "float32");
 
 }  // namespace rlflow

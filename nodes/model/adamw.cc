@@ -31,7 +31,7 @@ RateSchedule schedule_of(const Value& value) {
 }
 
 // In double, over fixed parts, so that the sum has one order at any number of threads.
-double norm(const ParameterLayout& layout, const float* gradient, std::int32_t threads) {
+double norm(const SlotTable& layout, const float* gradient, std::int32_t threads) {
   std::vector<double> squares(layout.slots.size());
   run_lanes(static_cast<std::int64_t>(squares.size()), threads, [&](std::int64_t i) {
     const ParameterSlot& slot = layout.slots[static_cast<std::size_t>(i)];
@@ -72,7 +72,7 @@ AdamWSettings adamw_settings(const CallValue& optim) {
   return settings;
 }
 
-AdamW::AdamW(AdamWSettings settings, const ParameterLayout& layout)
+AdamW::AdamW(AdamWSettings settings, const SlotTable& layout)
     : settings_(settings), layout_(layout), moment1_(zero_floats(layout.size)), moment2_(zero_floats(layout.size)) {}
 
 AdamWStep AdamW::step(float* parameters, const float* gradient, std::int32_t threads) {

@@ -48,7 +48,7 @@ struct AdamWStep {
 //   θ ← θ(1 − lr·decay) − lr/(1−β1^t) · m / (√v/√(1−β2^t) + eps)
 class AdamW {
  public:
-  AdamW(AdamWSettings settings, const ParameterLayout& layout);
+  AdamW(AdamWSettings settings, const SlotTable& layout);
 
   AdamWStep step(float* parameters, const float* gradient, std::int32_t threads);
 
@@ -60,7 +60,7 @@ class AdamW {
 
  private:
   AdamWSettings settings_;
-  const ParameterLayout& layout_;
+  const SlotTable& layout_;
   at::Tensor moment1_, moment2_;
   std::int64_t steps_ = 0;
 };

@@ -19,32 +19,32 @@ namespace {
 }
 #endif
 
-void require_f32(const ModelPlace& place) {
-  if (place.dtype != Dtype::f32) throw std::runtime_error("on the cpu this build computes in f32 only");
+#ifdef RLFLOW_CUDA
+void refuse_adapters(const ModelForm& form) {
+  if (form.lora)
+    throw std::runtime_error("`lora` is not there on a GPU yet; train the whole model, or use a group on the cpu");
 }
+#endif
 
 }  // namespace
 
-std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder, const ModelPlace& place, Head head) {
-  if (place.device == DeviceKind::cpu) {
-    require_f32(place);
-    return CpuModel::load_folder(folder, place.threads, head);
-  }
+std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder, const ModelPlace& place,
+                                          const ModelForm& form) {
+  if (place.device == DeviceKind::cpu) return CpuModel::load_folder(folder, place.threads, form);
 #ifdef RLFLOW_CUDA
-  return CudaModel::load_folder(folder, place, head);
+  refuse_adapters(form);
+  return CudaModel::load_folder(folder, place, form.head);
 #else
   refuse_gpu();
 #endif
 }
 
 std::unique_ptr<LanguageModel> draw_model(const std::filesystem::path& folder, std::uint64_t seed,
-                                          const ModelPlace& place, Head head) {
-  if (place.device == DeviceKind::cpu) {
-    require_f32(place);
-    return CpuModel::draw(folder, seed, place.threads, head);
-  }
+                                          const ModelPlace& place, const ModelForm& form) {
+  if (place.device == DeviceKind::cpu) return CpuModel::draw(folder, seed, place.threads, form);
 #ifdef RLFLOW_CUDA
-  return CudaModel::draw(folder, seed, place, head);
+  refuse_adapters(form);
+  return CudaModel::draw(folder, seed, place, form.head);
 #else
   refuse_gpu();
 #endif

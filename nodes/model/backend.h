@@ -27,10 +27,10 @@ struct ModelPlace {
 // every value is 0; a reward head must be there. Throws FormatError; std::runtime_error where this build has no backend
 // for the device or dtype.
 std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder, const ModelPlace& place,
-                                          Head head = Head::lm);
+                                          const ModelForm& form = {});
 // Shape and tokenizer of `folder`, weights drawn with `seed`.
 std::unique_ptr<LanguageModel> draw_model(const std::filesystem::path& folder, std::uint64_t seed,
-                                          const ModelPlace& place, Head head = Head::lm);
+                                          const ModelPlace& place, const ModelForm& form = {});
 
 // For models on a device of that kind.
 std::unique_ptr<Passes> make_passes(DeviceKind device);

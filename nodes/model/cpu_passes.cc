@@ -95,7 +95,7 @@ void CpuPasses::values(const TransformerView& model, std::span<const Chunk> chun
 template <class Train>
 const float* CpuPasses::train(const TransformerView& model, std::span<const Chunk> chunks, const PassSettings& settings,
                               const Train& train_chunk) {
-  const std::int64_t size = model.layout.size, lanes = gradient_lanes(size);
+  const std::int64_t size = model.trained(), lanes = gradient_lanes(model.layout.size);
   reserve(static_cast<std::size_t>(lanes));
   const std::int64_t busy = std::clamp<std::int64_t>(static_cast<std::int64_t>(chunks.size()), 1, lanes);
   const TransformerView view = model.with_threads(busy == 1 ? settings.threads : 1);

@@ -265,4 +265,8 @@ std::string CudaModel::first_difference(std::span<const std::byte> bytes) const 
   return first_differing(bytes, *layout_, floats(parameters_on_host()));
 }
 
+std::unique_ptr<LanguageModel> CudaModel::base() const {
+  throw std::runtime_error("a model on a GPU has no adapters, so it has no base of its own");
+}
+
 }  // namespace rlflow

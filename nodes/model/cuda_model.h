@@ -72,6 +72,7 @@ class CudaModel final : public LanguageModel {
   const ParameterLayout& layout() const override { return *layout_; }
   void attach_optimizer(const AdamWSettings& settings) override;
   AdamWStep apply(const float* gradient) override;
+  std::unique_ptr<LanguageModel> base() const override;  // throws: there are no adapters on a GPU yet
 
   CudaView view() const;
   int device() const { return device_; }

@@ -8,6 +8,7 @@
 
 #include "nodes/format/model_config.h"
 #include "nodes/model/lanes.h"
+#include "nodes/model/lora.h"
 #include "nodes/model/parameters.h"
 #include "nodes/model/rotary.h"
 
@@ -23,11 +24,19 @@ struct TransformerView {
   std::int32_t threads = 1;  // that share a large product; more than one only outside run_lanes
   // Not null: all members of a team make the same calls at the same time, and each computes its share. Forward only.
   const Team::Member* member = nullptr;
+  // Not null: they alone are trained. Gradients are laid out as they are; `panels` have them merged, `parameters` not.
+  const AdapterView* adapters = nullptr;
 
-  TransformerView with_threads(std::int32_t count) const { return {config, layout, parameters, panels, rotary, count}; }
-  TransformerView with_member(const Team::Member& of) const {
-    return {config, layout, parameters, panels, rotary, 1, &of};
+  TransformerView with_threads(std::int32_t count) const {
+    return {config, layout, parameters, panels, rotary, count, nullptr, adapters};
   }
+  TransformerView with_member(const Team::Member& of) const {
+    return {config, layout, parameters, panels, rotary, 1, &of, adapters};
+  }
+  // Floats of a gradient.
+  std::int64_t trained() const { return adapters ? adapters->layout.size : layout.size; }
+  // Where the gradient of the parameter at `offset` is added; null where it is frozen.
+  float* gradient_at(float* gradient, std::int64_t offset) const { return adapters ? nullptr : gradient + offset; }
 };
 
 // Buffers of one layer for R rows. Those marked † are read by the backward pass alone: null where none follows.

@@ -146,33 +146,32 @@ void initialise(const ModelConfig& config, const ParameterLayout& layout, std::u
 }
 
 ForwardPanels::ForwardPanels(const ModelConfig& config, const ParameterLayout& layout) {
-  std::int64_t total = 0;
-  auto matrix = [&](std::int64_t source, std::int64_t rows, std::int64_t columns) {
-    Matrix result{source, rows, columns, total};
-    total += cpu::padded(rows) * columns;
-    return result;
-  };
   for (const LayerOffsets& at : layout.layers) {
-    Layer layer{};
-    layer.query_key_value = matrix(at.query_key_value, config.query_size() + 2 * config.kv_size(), config.hidden_size);
-    layer.output = matrix(at.output, config.hidden_size, config.query_size());
-    layer.gate_up = matrix(at.gate_up, 2 * config.intermediate_size, config.hidden_size);
-    layer.down = matrix(at.down, config.hidden_size, config.intermediate_size);
-    layers_.push_back(layer);
+    layers_.push_back(
+        {.query_key_value = {at.query_key_value, config.query_size() + 2 * config.kv_size(), config.hidden_size},
+         .output = {at.output, config.hidden_size, config.query_size()},
+         .gate_up = {at.gate_up, 2 * config.intermediate_size, config.hidden_size},
+         .down = {at.down, config.hidden_size, config.intermediate_size}});
   }
-  head_ = matrix(layout.head, layout.head_rows, config.hidden_size);
-  storage_ = make_floats(total);
+  head_ = {layout.head, layout.head_rows, config.hidden_size};
+}
+
+void ForwardPanels::separate(Matrix& matrix) { matrix.panels = make_floats(cpu::padded(matrix.rows) * matrix.columns); }
+
+void ForwardPanels::fill(const Matrix& matrix, const float* source) {
+  pack(source, matrix.rows, matrix.columns, floats(matrix.panels));
 }
 
 void ForwardPanels::refresh(const float* parameters, std::int32_t threads) {
   const auto layers = static_cast<std::int64_t>(layers_.size());
   run_lanes(layers + 1, threads, [&](std::int64_t i) {
-    auto pack_matrix = [&](const Matrix& matrix) {
-      pack(parameters + matrix.source, matrix.rows, matrix.columns, floats(storage_) + matrix.at);
+    auto refresh_matrix = [&](Matrix& matrix) {
+      if (!matrix.panels.defined()) separate(matrix);
+      fill(matrix, parameters + matrix.source);
     };
-    if (i == layers) return pack_matrix(head_);
-    const Layer& at = layer(i);
-    for (const Matrix& matrix : {at.query_key_value, at.output, at.gate_up, at.down}) pack_matrix(matrix);
+    if (i == layers) return refresh_matrix(head_);
+    Layer& at = layer(i);
+    for (Matrix* matrix : {&at.query_key_value, &at.output, &at.gate_up, &at.down}) refresh_matrix(*matrix);
   });
 }
 

@@ -26,6 +26,12 @@ struct ParameterSlot {
   std::int64_t count = 0;
 };
 
+// Tensors of one flat buffer, by offset and without gaps.
+struct SlotTable {
+  std::vector<ParameterSlot> slots;
+  std::int64_t size = 0;  // floats
+};
+
 inline constexpr std::int64_t kAbsent = -1;
 
 // Offsets of what one layer reads at once: the projections of query, key and value adjoin, and so do gate and up, and
@@ -40,16 +46,14 @@ struct LayerOffsets {
 };
 
 // A value or reward head is one row, score.weight [1, hidden], in the place of the vocabulary's; it stands last.
-struct ParameterLayout {
+struct ParameterLayout : SlotTable {
   explicit ParameterLayout(const ModelConfig& config, Head head = Head::lm);
 
-  std::vector<ParameterSlot> slots;  // by offset, without gaps
   std::vector<LayerOffsets> layers;
   std::int64_t embedding = 0, final_norm = 0;
   Head kind = Head::lm;
   std::int64_t head = 0;  // equals `embedding` where the two are tied
   std::int64_t head_rows = 0;
-  std::int64_t size = 0;  // floats
 };
 
 at::Tensor make_floats(std::int64_t count);  // f32[count], not initialised, aligned to 64 bytes
@@ -60,30 +64,36 @@ inline float* floats(const at::Tensor& tensor) { return tensor.data_ptr<float>()
 // number i of the Philox stream of (init, seed, s).
 void initialise(const ModelConfig& config, const ParameterLayout& layout, std::uint64_t seed, float* parameters);
 
-// The matrices as the forward pass reads them: transposed in panels of 16 output columns (kernels.h, Product::b).
+// The matrices as the forward pass reads them: transposed in panels of 16 output columns (kernels.h, Product::b). A
+// copy shares the memory of its original until a matrix is given some of its own.
 class ForwardPanels {
  public:
   ForwardPanels(const ModelConfig& config, const ParameterLayout& layout);
 
-  // To be called whenever the parameters have changed; `threads` share the work.
-  void refresh(const float* parameters, std::int32_t threads);
-
   struct Matrix {
     std::int64_t source;  // offset in the flat buffer
     std::int64_t rows, columns;
-    std::int64_t at;  // offset in the panels
+    at::Tensor panels = {};
   };
   struct Layer {
     Matrix query_key_value, output, gate_up, down;
   };
+
+  // To be called whenever the parameters have changed; `threads` share the work.
+  void refresh(const float* parameters, std::int32_t threads);
+  // Gives `matrix` memory of its own where it has none, or shares it.
+  void separate(Matrix& matrix);
+  // Packs `source` f32[rows, columns] into the memory of `matrix`.
+  static void fill(const Matrix& matrix, const float* source);
+
+  Layer& layer(std::int64_t i) { return layers_[static_cast<std::size_t>(i)]; }
   const Layer& layer(std::int64_t i) const { return layers_[static_cast<std::size_t>(i)]; }
   const Matrix& head() const { return head_; }
-  const float* panels(const Matrix& matrix) const { return floats(storage_) + matrix.at; }
+  const float* panels(const Matrix& matrix) const { return floats(matrix.panels); }
 
  private:
   std::vector<Layer> layers_;
   Matrix head_{};
-  at::Tensor storage_;
 };
 
 }  // namespace rlflow

@@ -44,7 +44,7 @@ void check_slot(const ParameterSlot& slot, const std::vector<std::uint64_t>& sha
 
 }  // namespace
 
-std::vector<TensorView> slot_views(const ParameterLayout& layout, const float* values, const std::string& prefix) {
+std::vector<TensorView> slot_views(const SlotTable& layout, const float* values, const std::string& prefix) {
   std::vector<TensorView> views;
   for (const ParameterSlot& slot : layout.slots) {
     const std::span<const float> elements(values + slot.offset, static_cast<std::size_t>(slot.count));

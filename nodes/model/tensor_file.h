@@ -12,7 +12,7 @@
 namespace rlflow {
 
 // A view of every slot of `values` under `prefix` + its name.
-std::vector<TensorView> slot_views(const ParameterLayout& layout, const float* values, const std::string& prefix);
+std::vector<TensorView> slot_views(const SlotTable& layout, const float* values, const std::string& prefix);
 
 // Checks that `file` holds, under `prefix`, an f32 tensor of the right shape for each of `slots`. Throws FormatError
 // naming tensor and offset.

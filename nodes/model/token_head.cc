@@ -87,13 +87,15 @@ void block_backward(const TransformerView& model, std::span<const std::int64_t> 
   const std::int64_t outputs = model.layout.head_rows, hidden = model.config.hidden_size;
   const auto count = static_cast<std::int64_t>(rows.size());
   const float* p = model.parameters;
-  linear_weight_gradient(block.logits, outputs, block.normed, hidden, count, gradient + model.layout.head,
-                         model.threads);
+  if (model.adapters == nullptr) {
+    linear_weight_gradient(block.logits, outputs, block.normed, hidden, count, gradient + model.layout.head,
+                           model.threads);
+  }
   linear_input_gradient(p + model.layout.head, outputs, hidden, block.logits, count, block.normed, false,
                         model.threads);
   cpu::kernels().rms_norm_backward(block.hidden, p + model.layout.final_norm, norm_offset(model.config), block.scales,
                                    block.normed, count, hidden, block.dhidden, false,
-                                   gradient + model.layout.final_norm);
+                                   model.gradient_at(gradient, model.layout.final_norm));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     cpu::kernels().add(block.dhidden + static_cast<std::int64_t>(i) * hidden, hidden,
                        activations.gradient() + rows[i] * hidden);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "runtime/contract/digest.h"
+#include "runtime/contract/plan.h"
 
 namespace rlflow {
 
@@ -17,10 +18,12 @@ constexpr std::uint64_t tensor_id(std::string_view name) {
 
 // One element: with k = id + index·0x9e3779b97f4a7c15 (mod 2^64) and mix64 of runtime/contract/philox.h,
 //   lo = mix64(k ^ mix64(bits + 0x9e3779b97f4a7c15)),  hi = mix64(lo + k + 0xd1b54a32d192ed03).
-// `bits` is the element as stored (f32: 32 bits, zero-extended), so -0 and +0 differ, and so do NaNs.
+// `bits` is the element as stored (f32: 32 bits, bf16: 16 bits, zero-extended), so -0 and +0 differ, and so do NaNs.
 WeightsDigest mix128(std::uint64_t id, std::uint64_t index, std::uint64_t bits);
 
-// Σ mix128(id, i, bits of values[i]) mod 2^128, `threads` at once; the sum has no order.
-WeightsDigest digest_of(std::uint64_t id, const float* values, std::int64_t count, std::int32_t threads);
+// Σ mix128(id, i, bits of values[i]) mod 2^128, `threads` at once; the sum has no order. Of dtype bf16 the values are
+// rounded already, and their 16 bits count.
+WeightsDigest digest_of(std::uint64_t id, const float* values, std::int64_t count, std::int32_t threads,
+                        Dtype dtype = Dtype::f32);
 
 }  // namespace rlflow

@@ -19,6 +19,7 @@ Catalog catalog() {
   catalog.rewards = signatures::reward_sources();
   catalog.common = signatures::common_settings();
   catalog.model_settings = signatures::model_settings();
+  catalog.base_settings = signatures::base_settings();
   catalog.group_settings = signatures::group_settings();
   catalog.replica_settings = signatures::replica_settings();
   catalog.sync_settings = signatures::sync_settings();

@@ -40,9 +40,17 @@ CallSpec adamw() {
 
 CallSpec lora() {
   return {"lora",
-          {integer("rank", at_least(1), "rank of the added matrices"),
-           real("alpha", above(0), "their scale is alpha ÷ rank")},
-          "trains low-rank additions instead of the matrices"};
+          {integer("rank", between(1, 4096), "rank of the added matrices"),
+           real("alpha", above(0), "their scale is alpha ÷ rank"),
+           with_default(words("targets", {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"},
+                              "linear layers that they are added to"),
+                        Value(List{Value(Word{"q_proj"}), Value(Word{"v_proj"})}))},
+          "trains low-rank additions (adapters) instead of the weights"};
+}
+
+SettingSpec offload() {
+  return not_executable(
+      outside_meaning(with_default(word("offload", {"none", "cpu"}, "where parameters wait while unused"), "none")));
 }
 
 }  // namespace
@@ -58,19 +66,20 @@ std::vector<SettingSpec> common_settings() {
   };
 }
 
+std::vector<SettingSpec> base_settings() { return {offload()}; }
+
 std::vector<SettingSpec> model_settings() {
   return {
       flag("trainable", "updates may change it"),
       not_executable(with_default(word("head", {"lm", "value", "reward"}, "what the last layer gives"), "lm"),
                      {"reward"}),
-      not_executable(with_default(word("dtype", {"f32", "bf16"}, "of parameters and activations"), "f32"), {"bf16"}),
+      with_default(word("dtype", {"f32", "bf16"}, "of the parameters; on a GPU of activations too"), "f32"),
       with_default(word("master", {"f32"}, "dtype of the weights that the optimizer moves"), "f32"),
-      not_executable(outside_meaning(
-          with_default(word("offload", {"none", "cpu"}, "where parameters wait while unused"), "none"))),
+      offload(),
       optional(call("optim", {adamw()}, "the optimizer of a trainable model")),
       not_executable(
           with_default(word("template", {"none", "auto"}, "chat template that a judge's input is given"), "none")),
-      not_executable(optional(call("lora", {lora()}, "low-rank training"))),
+      optional(call("lora", {lora()}, "low-rank training; may be written `lora(rank=…)` alone")),
   };
 }
 
@@ -83,7 +92,7 @@ std::vector<SettingSpec> group_settings() {
 }
 
 std::vector<SettingSpec> replica_settings() {
-  return {not_executable(optional(word("dtype", {"f32", "bf16"}, "its model's if absent")), {"bf16"})};
+  return {optional(word("dtype", {"f32", "bf16"}, "its model's if absent"))};
 }
 
 std::vector<SettingSpec> sync_settings() {

@@ -44,6 +44,11 @@ inline SettingSpec word(std::string name, std::vector<std::string> words, std::s
   spec.words = std::move(words);
   return spec;
 }
+inline SettingSpec words(std::string name, std::vector<std::string> words, std::string doc) {
+  SettingSpec spec = setting(std::move(name), SettingType::word_list, {}, std::move(doc));
+  spec.words = std::move(words);
+  return spec;
+}
 inline SettingSpec call(std::string name, std::vector<CallSpec> calls, std::string doc) {
   SettingSpec spec = setting(std::move(name), SettingType::call, {}, std::move(doc));
   spec.calls = std::move(calls);

@@ -22,6 +22,7 @@ std::vector<SourceSignature> reward_sources();
 std::vector<SettingSpec> choice_settings();
 std::vector<SettingSpec> common_settings();
 std::vector<SettingSpec> model_settings();
+std::vector<SettingSpec> base_settings();
 std::vector<SettingSpec> group_settings();
 std::vector<SettingSpec> replica_settings();
 std::vector<SettingSpec> sync_settings();

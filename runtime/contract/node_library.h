@@ -18,6 +18,13 @@
 
 namespace rlflow {
 
+// What a model is made from besides the plan.
+struct ModelOrigin {
+  std::uint64_t run_seed = 0;
+  // Of a model that is the base of another: that one where it is in memory on the same group, to share its weights.
+  const ModelInstance* adapted = nullptr;
+};
+
 // What the node library offers to the engine. The engine's tests supply a fake one.
 class NodeLibrary {
  public:
@@ -31,10 +38,9 @@ class NodeLibrary {
   }
   virtual std::unique_ptr<Node> make_node(const Plan& plan, NodeId node) = 0;
   // Loads or draws the weights of a plan model; throws std::runtime_error naming file, tensor and offset.
-  virtual std::unique_ptr<ModelInstance> make_model(const Plan& plan, ModelId model) = 0;
+  virtual std::unique_ptr<ModelInstance> make_model(const Plan& plan, ModelId model, const ModelOrigin& origin) = 0;
   // Parses an artifact's bytes; throws std::runtime_error naming what is wrong.
   virtual PayloadPtr read_payload(Kind kind, std::span<const std::byte> bytes) = 0;
-  // A scalar made by the engine for `prev(…, init=…)`.
   // Response `index` of what a node gave, or of the batch that it read, for a person to look at; nullopt where neither
   // has responses. Throws std::runtime_error where there are fewer.
   virtual std::optional<Sample> sample_at(const Plan& plan, NodeId node, const std::vector<PayloadPtr>& inputs,
@@ -43,6 +49,7 @@ class NodeLibrary {
     static_cast<void>(outputs), static_cast<void>(index);
     return std::nullopt;
   }
+  // A scalar made by the engine for `prev(…, init=…)`.
   virtual PayloadPtr make_scalar(double value) = 0;
   // Called on a group's own thread before its first task: OpenMP threads, device, deterministic mode.
   virtual void enter_group(const PlanGroup& group) = 0;

@@ -24,6 +24,7 @@ enum class RandomPurpose : std::uint64_t {
   minibatch = 5,   // order of sequences inside an update
   evaluation = 6,  // tokens of an evaluation
   loss = 7,        // tokens that a loss chooses at random
+  adapters = 8,    // low-rank additions to weights
 };
 
 // The finaliser of splitmix64: a bijection of 64 bits in which every input bit changes every output bit.

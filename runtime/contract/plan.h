@@ -44,6 +44,7 @@ struct PlanModel {
   bool random_init = false;  // init(path, seed=…): config.json and tokenizer only, weights drawn
   std::string path;          // folder, as written, relative to Plan::root
   std::uint64_t init_seed = 0;
+  ModelId base_of = {};  // set: the weights that this model's adapters are added to, frozen; an earlier model
   GroupId group;
   Dtype dtype = Dtype::f32;
   Head head = Head::lm;
@@ -53,6 +54,11 @@ struct PlanModel {
   Attributes settings;  // the remaining settings, defaults filled in
   Span span;
 };
+
+// lora(rank=…, alpha=…, targets=[…]) with every argument filled in; null where the model is not trained by adapters.
+inline const CallValue* lora_of(const PlanModel& model) {
+  return has(model.settings, "lora") ? value_at(model.settings, "lora").get<CallValue>() : nullptr;
+}
 
 struct PlanReplica {
   std::string name;

@@ -114,6 +114,7 @@ struct ExportRequest {
   std::string model;
   std::optional<Version> version;  // the head if not set
   std::filesystem::path folder;    // must not exist, or be empty
+  bool merged = false;             // of a model with adapters: base and adapters as one model, else a PEFT folder
 };
 
 struct ForkRequest {
@@ -186,7 +187,7 @@ class RunApi {
   virtual void request_pause() = 0;
 };
 
-inline constexpr int kRunApiVersion = 4;
+inline constexpr int kRunApiVersion = 5;
 inline constexpr const char* kRunApiSymbol = "rlflow_open_run_api";
 // extern "C" RunApi* rlflow_open_run_api(int version): one object a process; null on another version.
 using OpenRunApi = RunApi* (*)(int version);

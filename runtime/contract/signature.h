@@ -23,6 +23,7 @@ enum class SettingType {
   real,
   word,       // one of `words`
   text,       // string
+  word_list,  // words of `words`, each once
   texts,      // a string or a list of them; always a list to who reads it
   duration,   // needs a unit: ms s m h
   tokens,     // needs `tokens`
@@ -165,6 +166,7 @@ struct Catalog {
   std::vector<SourceSignature> rewards;
   std::vector<SettingSpec> common;  // retry, timeout, on_failure, from
   std::vector<SettingSpec> model_settings;
+  std::vector<SettingSpec> base_settings;  // of the base of a model: all else is the model's
   std::vector<SettingSpec> group_settings;
   std::vector<SettingSpec> replica_settings;
   std::vector<SettingSpec> sync_settings;

@@ -146,7 +146,7 @@ Outcome begin(const Session& session) {
   session.library.prepare(session.plan, session.request.run_dir);
   std::unique_ptr<Executor> executor = make_executor(session.plan, session.library, session.options);
   // Models first: a missing or damaged file is told before anything is written.
-  ModelStates models(session.plan, session.graph, session.library, *executor);
+  ModelStates models(session.plan, session.graph, session.request.seed, session.library, *executor);
   create_run(session.files, session.plan, session.request, session.library, models, session.clock.wall_ms());
   WritableRun opened(session.files, session.request.run_dir);
   Database& database = opened.database();
@@ -180,7 +180,7 @@ Outcome resume(const Session& session) {
   Recovered recovered = recover_tasks(parts, tasks, session.events);
   failpoint("recovery: tasks");
   std::unique_ptr<Executor> executor = make_executor(session.plan, session.library, session.options);
-  ModelStates models(session.plan, session.graph, session.library, *executor);
+  ModelStates models(session.plan, session.graph, run.seed, session.library, *executor);
   recover_models(parts, recovered, models, *executor, session.events);
   failpoint("recovery: models");
   return go(session, *executor, models, database, tasks, artifacts, std::move(recovered));

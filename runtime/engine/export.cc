@@ -22,14 +22,18 @@ Outcome unanswerable(const std::string& message, const std::string& help) {
 }
 
 // The folder appears whole: it is filled beside its place and renamed.
-void write_folder(const ModelInstance& model, const std::filesystem::path& folder) {
+void write_folder(const ModelInstance& model, const std::filesystem::path& folder, bool merged) {
   std::filesystem::path place = std::filesystem::absolute(folder).lexically_normal();
   if (!place.has_filename()) place = place.parent_path();
   std::filesystem::create_directories(place.parent_path());
   std::filesystem::path staged = place.parent_path() / ("." + place.filename().string() + ".new");
   std::filesystem::remove_all(staged);
   std::filesystem::create_directory(staged);
-  model.export_folder(staged);
+  if (merged) {
+    model.export_merged(staged);
+  } else {
+    model.export_folder(staged);
+  }
   std::filesystem::rename(staged, place);
 }
 
@@ -62,9 +66,14 @@ Outcome export_model(const Plan& plan, const ExportRequest& request, NodeLibrary
     return unanswerable("`" + request.folder.string() + "` is not an empty folder",
                         "name a folder that does not exist");
   }
+  const auto model = find_model(plan, request.model);
+  if (request.merged && model && lora_of(plan.models[model->index()]) == nullptr) {
+    return unanswerable("`" + request.model + "` is not trained by adapters, so there is nothing to merge",
+                        "take `--merged` away: its export is whole");
+  }
   Version exported = 0;
-  const auto write = [&](ModelId, Version version, const ModelInstance& model) {
-    write_folder(model, request.folder);
+  const auto write = [&](ModelId, Version version, const ModelInstance& instance) {
+    write_folder(instance, request.folder, request.merged);
     exported = version;
   };
   Outcome outcome = use_model(plan, {{}, request.run_dir, request.model, request.version}, library, write, options);

@@ -39,7 +39,9 @@ std::set<std::string> trained_models(const Plan& plan) {
 }
 
 bool same_weights_at_first(const PlanModel& a, const PlanModel& b) {
-  return a.random_init == b.random_init && a.path == b.path && a.init_seed == b.init_seed && a.head == b.head;
+  const auto lora = [](const PlanModel& model) { return lora_of(model) ? to_text(Value(*lora_of(model))) : ""; };
+  return a.random_init == b.random_init && a.path == b.path && a.init_seed == b.init_seed && a.head == b.head &&
+         a.dtype == b.dtype && lora(a) == lora(b);
 }
 
 // A model that the parent has not trained has no version to begin with. One that is never trained may come and go, but
@@ -125,7 +127,7 @@ std::map<Version, Saved> restore_versions(const Forking& fork, const RecordedPar
       if (fork.parent_plan.models[j].name == name) model = ModelId(j);
     }
     executor->run_on(fork.parent_plan.models[model.index()].group, [&] {
-      std::unique_ptr<ModelInstance> instance = fork.library.make_model(fork.parent_plan, model);
+      std::unique_ptr<ModelInstance> instance = fork.library.make_model(fork.parent_plan, model, {parts.seed});
       Version from = newest_checkpoint(parts.database, name, first);
       restore_model(parts, model, *instance, from, head, [&](Version version, const WeightsDigest&) {
         if (version > 0 && version >= first) save(name, version, *instance, artifacts, saved[version]);
@@ -149,7 +151,7 @@ void add_checkpoints(Database& database, ArtifactStore& artifacts, std::map<Vers
 }
 
 // Version 0 of the models that the program adds; they are not trained.
-void add_new_models(const Forking& fork, Database& database, ArtifactStore& artifacts) {
+void add_new_models(const Forking& fork, std::uint64_t seed, Database& database, ArtifactStore& artifacts) {
   std::vector<InitialVersion> added;
   std::unique_ptr<Executor> executor;
   for (std::size_t i = 0; i < fork.plan.models.size(); ++i) {
@@ -157,7 +159,7 @@ void add_new_models(const Forking& fork, Database& database, ArtifactStore& arti
     if (head_of(database, model.name)) continue;
     if (!executor) executor = make_executor(fork.plan, fork.library, fork.options);
     executor->run_on(model.group, [&] {
-      const WeightsDigest weights = fork.library.make_model(fork.plan, ModelId(i))->weights_digest();
+      const WeightsDigest weights = fork.library.make_model(fork.plan, ModelId(i), {seed})->weights_digest();
       added.push_back({model.name, weights, first_lineage(model, weights)});
     });
   }
@@ -189,7 +191,7 @@ void fill(const Forking& fork) {
   failpoint("fork: rows cut");
   share_artifacts(shared, artifacts, database);
   add_checkpoints(database, artifacts, restore_versions(fork, parts, artifacts));
-  add_new_models(fork, database, artifacts);
+  add_new_models(fork, parent.seed, database, artifacts);
   copy_program(fork.files, fork.staged, fork.plan.sources);
   failpoint("fork: checkpoints written");
   database.checkpoint_truncate();

@@ -6,11 +6,15 @@
 
 namespace rlflow {
 
-ModelStates::ModelStates(const Plan& plan, const StepGraph& graph, NodeLibrary& library, Executor& executor)
+ModelStates::ModelStates(const Plan& plan, const StepGraph& graph, std::uint64_t seed, NodeLibrary& library,
+                         Executor& executor)
     : plan_(plan), graph_(graph), models_(plan.models.size()) {
   for (std::size_t i = 0; i < models_.size(); ++i) {
     executor.run_on(plan.models[i].group, [&] {
-      models_[i].instance = library.make_model(plan, ModelId(i));
+      const ModelId adapted = plan.models[i].base_of;
+      const bool near = adapted.valid() && plan.models[adapted.index()].group == plan.models[i].group;
+      models_[i].instance =
+          library.make_model(plan, ModelId(i), {seed, near ? models_[adapted.index()].instance.get() : nullptr});
       models_[i].weights = models_[i].instance->weights_digest();
       publish_copies(ModelId(i), 0);
     });

@@ -18,7 +18,7 @@ namespace rlflow {
 class ModelStates {
  public:
   // Loads every model on its group's thread; throws what NodeLibrary::make_model throws.
-  ModelStates(const Plan& plan, const StepGraph& graph, NodeLibrary& library, Executor& executor);
+  ModelStates(const Plan& plan, const StepGraph& graph, std::uint64_t seed, NodeLibrary& library, Executor& executor);
 
   ModelInstance& live(ModelId model) const { return *models_[model.index()].instance; }
   Version version(ModelId model) const { return models_[model.index()].version; }

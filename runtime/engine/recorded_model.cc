@@ -32,7 +32,7 @@ std::unique_ptr<ModelInstance> recorded_model(RecordedSession& session, Executor
   Version from = newest_checkpoint(session.database, plan_model.name, version);
   std::unique_ptr<ModelInstance> instance;
   executor.run_on(plan_model.group, [&] {
-    instance = session.parts.library.make_model(session.parts.plan, model);
+    instance = session.parts.library.make_model(session.parts.plan, model, {session.parts.seed});
     restore_model(session.parts, model, *instance, from, version, [&](Version reached, const WeightsDigest& weights) {
       if (reached > from) {
         redone.push_back("redone: " + plan_model.name + " v" + std::to_string(reached) + " " + hex(weights));

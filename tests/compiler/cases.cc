@@ -62,6 +62,11 @@ Case read_case(const fs::path& path) {
   fs::create_directories(fs::path(root) / "models/other");  // a model of another family
   for (const char* file : {"config.json", "tokenizer.json", "model.safetensors"})
     std::ofstream(fs::path(root) / "models/other" / file) << "{}";
+  fs::create_directories(fs::path(root) / "models/shaped");  // one whose sizes are known
+  fs::copy_file(fs::path(RLFLOW_SOURCE_DIR) / "models/tiny/config.json", fs::path(root) / "models/shaped/config.json",
+                fs::copy_options::overwrite_existing);
+  for (const char* file : {"tokenizer.json", "model.safetensors"})
+    std::ofstream(fs::path(root) / "models/shaped" / file) << "{}";
   result.request = request_for("", root);
   result.request.path = name_of(path);
   result.request.texts.clear();

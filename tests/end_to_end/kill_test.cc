@@ -20,21 +20,29 @@ bool exists(const std::string& path) {
   return stat(path.c_str(), &status) == 0;
 }
 
+// What is killed: a program and what is changed of it.
+struct Victim {
+  std::string name;
+  std::string program;
+  std::vector<std::string> settings;
+  int kills = 0;
+};
+void PrintTo(const Victim& victim, std::ostream* out) { *out << victim.name; }
+
 // Steps of a tenth of a second: most of a process's life is its start and its recovery.
-std::vector<std::string> killed_run(const std::string& runs_dir, const std::string& name) {
-  std::vector<std::string> arguments = {
-      "run", "pipelines/tiny_grpo.rlflow", "--plain", "--runs-dir", runs_dir, "--name", name};
-  for (const char* setting : {"batch.count=4", "traj.n=4", "traj.max_new=16", "acc.max_new=16", "test.size=8"}) {
-    arguments.insert(arguments.end(), {"-s", setting});
-  }
-  arguments.insert(arguments.end(), {"-s", "steps=" + std::to_string(kSteps)});
+std::vector<std::string> killed_run(const Victim& victim, const std::string& runs_dir, const std::string& name) {
+  std::vector<std::string> arguments = {"run", victim.program, "--plain", "--runs-dir", runs_dir, "--name", name};
+  std::vector<std::string> settings = {"batch.count=4", "traj.n=4", "traj.max_new=16", "acc.max_new=16", "test.size=8"};
+  settings.insert(settings.end(), victim.settings.begin(), victim.settings.end());
+  settings.push_back("steps=" + std::to_string(kSteps));
+  for (const std::string& setting : settings) arguments.insert(arguments.end(), {"-s", setting});
   return arguments;
 }
 
 // A killed run leaves no directory, one without a database yet (start again), or one to resume.
-std::vector<std::string> next_command(const std::string& runs_dir) {
+std::vector<std::string> next_command(const Victim& victim, const std::string& runs_dir) {
   if (exists(runs_dir + "/killed/state.db")) return {"resume", "killed", "--plain", "--runs-dir", runs_dir};
-  return killed_run(runs_dir, "killed");
+  return killed_run(victim, runs_dir, "killed");
 }
 
 // The newest step that a process told its user of; -1 if none.
@@ -49,7 +57,8 @@ std::int64_t told_step(const std::string& out) {
 // Kills one run after another, each many times, and compares every one that comes to its end with `whole`.
 class Killer {
  public:
-  Killer(std::string runs_dir, RunFacts whole) : runs_dir_(std::move(runs_dir)), whole_(std::move(whole)) {}
+  Killer(const Victim& victim, std::string runs_dir, RunFacts whole)
+      : victim_(victim), runs_dir_(std::move(runs_dir)), whole_(std::move(whole)) {}
 
   // One process, killed at a random moment if it lives that long.
   void live_once() {
@@ -57,7 +66,7 @@ class Killer {
     // Two of three while it recovers or works, one of three at any time of its start.
     if (random_() % 3 != 0) options.kill_when = "run ";
     options.kill_after = std::chrono::microseconds(random_() % 1000000);
-    ProcessResult result = rlflow(next_command(runs_dir_), options);
+    ProcessResult result = rlflow(next_command(victim_, runs_dir_), options);
     std::string run = runs_dir_ + "/killed";
     if (result.signal == SIGKILL) {
       ++killed;
@@ -98,31 +107,44 @@ class Killer {
     }
   }
 
+  const Victim& victim_;
   std::string runs_dir_;
   RunFacts whole_;
   std::int64_t committed_ = -1;
   std::mt19937 random_{20261130};
 };
 
-TEST(Kill, AtRandomMomentsLeavesTheSameBits) {
-  ScratchFolder runs("kill");
-  ProcessResult quiet = rlflow(killed_run(runs.path(), "quiet"));
+class RandomKill : public ::testing::TestWithParam<Victim> {};
+
+TEST_P(RandomKill, LeavesTheSameBits) {
+  const Victim& victim = GetParam();
+  ScratchFolder runs("kill-" + victim.name);
+  ProcessResult quiet = rlflow(killed_run(victim, runs.path(), "quiet"));
   ASSERT_EQ(quiet.exit_code, 0) << quiet.err;
   RunFacts whole = facts_of(runs.path() + "/quiet");
   ASSERT_EQ(weights_by_version(runs.path() + "/quiet", "policy").size(), kSteps + 1u);
 
-  Killer killer(runs.path(), whole);
-  const int kills = long_size() ? 1000 : 40;
+  Killer killer(victim, runs.path(), whole);
+  const int kills = long_size() ? 25 * victim.kills : victim.kills;
   for (int process = 0; process < 10 * kills && killer.killed < kills && killer.failures == 0; ++process) {
     killer.live_once();
   }
   // The last one may end in peace.
   for (int ended = killer.ended, process = 0; killer.ended == ended && process < 100; ++process) killer.live_once();
-  std::printf("tiny pipeline: %d kills, %d of them before a first line, %d runs ended, %d failures\n", killer.killed,
-              killer.killed_in_start, killer.ended, killer.failures);
+  std::printf("%s: %d kills, %d of them before a first line, %d runs ended, %d failures\n", victim.name.c_str(),
+              killer.killed, killer.killed_in_start, killer.ended, killer.failures);
   EXPECT_GE(killer.killed, kills);
   EXPECT_GE(killer.ended, 1);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, RandomKill,
+    ::testing::Values(Victim{"tiny", "pipelines/tiny_grpo.rlflow", {}, 40},
+                      Victim{"adapters", "pipelines/lora_grpo.rlflow", {"kl=0.02"}, 16},
+                      Victim{
+                          "bf16", "pipelines/tiny_grpo.rlflow", {"policy.dtype=bf16", "ref.dtype=bf16", "kl=0.02"}, 12},
+                      Victim{"copies", "pipelines/lora_grpo.rlflow", {"sampler.dtype=bf16"}, 8}),
+    [](const auto& victim) { return victim.param.name; });
 
 TEST(Kill, ControlCPausesAndResumeGoesOn) {
   ScratchFolder runs("pause");

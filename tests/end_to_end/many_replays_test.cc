@@ -27,6 +27,8 @@ class ManyReplays : public ::testing::Test {
     write_file(project_->path() + "/rlflow.toml", "");
     begin("grpo", read_file(std::string(RLFLOW_SOURCE_DIR) + "/pipelines/tiny_grpo.rlflow"),
           {"steps=30", "kl=0.02", "batch.count=4", "traj.n=4"});
+    begin("lora", read_file(std::string(RLFLOW_SOURCE_DIR) + "/pipelines/lora_grpo.rlflow"),
+          {"steps=14", "kl=0.02", "batch.count=4", "traj.n=4"});
     begin("ppo", rlflow({"new", "ppo"}).out,
           {"steps=14", "batch.count=8", "vstep.minibatch=4 seqs", "pstep.minibatch=4 seqs"});
   }
@@ -55,7 +57,7 @@ TEST_F(ManyReplays, OfTwoHundredDrawnTasksAreIdentical) {
   std::mt19937 random(20261202);
   std::map<std::string, int> by_op;
   int tried = 0, failed = 0;
-  for (const auto& [name, count] : {std::pair<std::string, std::size_t>{"grpo", 140}, {"ppo", 60}}) {
+  for (const auto& [name, count] : {std::pair<std::string, std::size_t>{"grpo", 120}, {"lora", 40}, {"ppo", 40}}) {
     Plan plan = plan_of(run(name));
     std::vector<DoneTask> tasks = done_tasks(run(name), plan);
     ASSERT_GE(tasks.size(), count);

@@ -91,6 +91,13 @@ TEST(Completion, ArgumentsOfAnOptimizerAndItsSchedule) {
               AllOf(Contains("warmup"), Not(Contains("betas"))));
 }
 
+TEST(Completion, AdaptersTheirTargetsAndTheModelOfABase) {
+  EXPECT_THAT(offered("optim = adamw(lr=1e-4)", "lora(|)"), AllOf(Contains("rank"), Contains("targets")));
+  EXPECT_THAT(offered("optim = adamw(lr=1e-4)", "lora(rank=8, targets=[q_proj, |])"), Contains("down_proj"));
+  EXPECT_THAT(offered("optim = adamw(lr=1e-4)", "lora = lora(targets=[|])"), Contains("v_proj"));
+  EXPECT_THAT(offered("model ref = load(\"m\") on here", "model ref = base_of(|)"), ElementsAre("policy", "ref"));
+}
+
 TEST(Completion, ClausesAndStatements) {
   EXPECT_THAT(offered("load(\"m\") on here\n", "load(\"m\") on |\n"), ElementsAre("here"));
   EXPECT_THAT(offered("sync policy ->", "sync |"), UnorderedElementsAre("policy", "ref"));

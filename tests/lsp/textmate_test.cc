@@ -213,7 +213,8 @@ TEST(TextMate, ColoursRareForms) {
        {"param a : string = \"x \\\"y\\\" \\u{1F600} # no comment\"  # one\n",
         "  b = f(x) when not a == 1 and c <= 2.5e-3 or true\n", "  every k steps and at start { checkpoint(policy) }\n",
         "  sync policy -> sampler every 1 step lag <= 2\n", "group g = gpu[0..4] { tp = 2 }\n",
-        "model rm = load(base) on g { head = reward }\n"}) {
+        "model rm = load(base) on g { head = reward }\n",
+        "model p = load(base) on g { trainable, lora(rank=8, targets=[q_proj]) }\nmodel ref = base_of(p)\n"}) {
     SCOPED_TRACE(text);
     Colours(text).check();
   }

@@ -39,11 +39,40 @@ std::string refusal(Call call) {
 TEST(RunLibrary, DrawsAModelByItsSeed) {
   const auto library = make_run_library();
   Plan plan = tiny_plan();
-  const auto digest = [&] { return library->make_model(plan, ModelId(0))->weights_digest(); };
+  const auto digest = [&] { return library->make_model(plan, ModelId(0), {})->weights_digest(); };
   const WeightsDigest first = digest();
   EXPECT_EQ(first, digest());
   plan.models[0].init_seed = 4;
   EXPECT_NE(first, digest());
+}
+
+TEST(RunLibrary, DrawsAdaptersByTheSeedOfTheRunAndTheNameOfTheModel) {
+  const auto library = make_run_library();
+  Plan plan = tiny_plan();
+  plan.models[0].settings["lora"] = CallValue{"lora",
+                                              {},
+                                              {{"rank", Value(std::int64_t{4})},
+                                               {"alpha", Value(8.0)},
+                                               {"targets", Value(List{Value(Word{"q_proj"}), Value(Word{"v_proj"})})}}};
+  const auto digest = [&](std::uint64_t seed) {
+    return library->make_model(plan, ModelId(0), {seed})->weights_digest();
+  };
+  EXPECT_EQ(digest(1), digest(1));
+  EXPECT_NE(digest(1), digest(2));
+  // The base of a model that is in memory, and the same from the folder.
+  PlanModel base = plan.models[0];
+  base.name = "ref";
+  base.settings.clear();
+  base.base_of = ModelId(0);
+  plan.models.push_back(base);
+  const auto policy = library->make_model(plan, ModelId(0), {1});
+  const auto near = library->make_model(plan, ModelId(1), {1, policy.get()});
+  const auto far = library->make_model(plan, ModelId(1), {1});
+  EXPECT_EQ(near->weights_digest(), far->weights_digest());
+  EXPECT_NE(near->weights_digest(), policy->weights_digest());
+  const WeightsDigest before = digest(1);
+  plan.models[0].name = "other";
+  EXPECT_NE(digest(1), before);
 }
 
 TEST(RunLibrary, RefusesWhatItHasNoCodeFor) {
@@ -51,9 +80,9 @@ TEST(RunLibrary, RefusesWhatItHasNoCodeFor) {
   Plan plan = tiny_plan();
   EXPECT_EQ(refusal([&] { library->make_node(plan, NodeId(0)); }),
             "node `adv`: this build has no code for score/model");
-  plan.models[0].dtype = Dtype::bf16;
-  EXPECT_EQ(refusal([&] { library->make_model(plan, ModelId(0)); }),
-            "model `policy`: on the cpu this build computes in f32 only");
+  plan.models[0].head = Head::reward;
+  EXPECT_EQ(refusal([&] { library->make_model(plan, ModelId(0), {}); }),
+            "model `policy`: this build has no reward heads yet");
 #ifndef RLFLOW_CUDA
   plan.groups[0].device = DeviceKind::gpu;
   EXPECT_EQ(refusal([&] { library->enter_group(plan.groups[0]); }),

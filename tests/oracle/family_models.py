@@ -84,6 +84,10 @@ def expected(model, seed):
     bf16.load_state_dict({name: value.to(half) for name, value in model.state_dict().items()})
     with torch.no_grad():
         result["logits_bf16"] = bf16(input_ids=tokens[None]).logits[0].float().contiguous()
+        # Parameters alone in bf16, activations in f32.
+        rounded = AutoModelForCausalLM.from_config(model.config, dtype=torch.float32, attn_implementation="eager").eval()
+        rounded.load_state_dict({name: value.to(half).float() for name, value in model.state_dict().items()})
+        result["logits_rounded"] = rounded(input_ids=tokens[None]).logits[0].contiguous()
     prompts = [torch.randint(3, VOCAB, (1 + 3 * i % 17,), generator=generator).tolist() for i in range(16)]
     answers, margins = [], []
     for prompt in prompts:
@@ -122,6 +126,10 @@ def check(folder):
         for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
             if report[kind]:
                 failures.append(f"{name}: {kind} {report[kind]}")
+        half = AutoModelForCausalLM.from_pretrained(folder / name / "exported_bf16", dtype="auto").state_dict()
+        for tensor, value in source.state_dict().items():
+            if half[tensor].dtype != torch.bfloat16 or not torch.equal(half[tensor], value.to(torch.bfloat16)):
+                failures.append(f"{name}: {tensor} exported in bf16")
         written = json.loads((folder / name / "exported/config.json").read_text())
         for key in ("rope_theta", "rope_parameters", "torch_dtype", "dtype", "head_dim"):
             if key not in written:

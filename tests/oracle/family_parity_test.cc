@@ -100,6 +100,21 @@ class FamilyParity : public ::testing::TestWithParam<const char*> {
   std::vector<std::int32_t> tokens_;
 };
 
+TEST_P(FamilyParity, LogitsOfABf16Model) {
+  const auto model = CpuModel::load_folder(folder_ / "model", 1, {Head::lm, Dtype::bf16});
+  const std::vector<float> z = logits_of(*model, tokens_);
+  EXPECT_LE(largest_difference(z, values<float>("logits_rounded")), 2e-5);
+  // transformers rounds activations too: its distance is of that rounding, 2^-9 of a number, over a few layers.
+  const std::vector<float> halved = values<float>("logits_bf16");
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < z.size(); ++i) {
+    difference += std::pow(static_cast<double>(z[i]) - halved[i], 2);
+    size += std::pow(static_cast<double>(z[i]), 2);
+  }
+  RecordProperty("relative_difference", std::to_string(std::sqrt(difference / size)));
+  EXPECT_LE(std::sqrt(difference / size), 0.02);
+}
+
 TEST_P(FamilyParity, LogitsAndLogprobs) {
   EXPECT_LE(largest_difference(logits_of(*model_, tokens_), values<float>("logits")), 2e-5);
   CpuPasses passes;
@@ -184,6 +199,9 @@ TEST(FamilyExport, LoadsInTransformersWithEqualLogits) {
     fs::create_directories(root / name / "exported");
     model->export_folder(root / name / "exported");
     EXPECT_TRUE(CpuModel::load_folder(root / name / "exported", 1)->weights_digest() == model->weights_digest());
+    fs::create_directories(root / name / "exported_bf16");
+    CpuModel::load_folder(root / name / "model", 1, {Head::lm, Dtype::bf16})
+        ->export_folder(root / name / "exported_bf16");
   }
   expect_python("check", root);
 }

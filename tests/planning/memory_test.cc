@@ -133,6 +133,27 @@ TEST(Memory, GrowsWithMicroAndBudget) {
   }
 }
 
+// q and v of 28 layers: rank 16 x ((3584 + 3584) + (512 + 3584)) each; their matrix, with k, is 4608 x 3584.
+TEST(Memory, AdaptersAreAllThatHasGradientsAndMoments) {
+  constexpr double kAdapters = 28.0 * 16 * (7168 + 4096), kMatrices = 28.0 * 4608 * 3584;
+  std::string text = program("64Ki tokens", "4Ki tokens", "cpu");
+  const std::string loads = "model ref = load(\"seven\") on gpus { dtype = bf16 }";
+  text.replace(text.find(loads), loads.size(), "model ref = base_of(policy)");
+  text.replace(text.find("trainable,"), 10, "trainable, lora(rank=16, alpha=32),");
+  Planned result = planned(text);
+  const double whole = bytes_of_kind(planned(program("64Ki tokens", "4Ki tokens", "cpu")).host, PartKind::weights);
+  // The CPU holds bf16 as f32: the base, its panels, and of the reference the panels that differ.
+  EXPECT_EQ(bytes_of_kind(result.host, PartKind::weights), whole / 2 + 4 * kMatrices);
+  EXPECT_EQ(bytes_of_kind(result.host, PartKind::adapters), 8 * kAdapters);
+  EXPECT_EQ(bytes_of_kind(result.host, PartKind::gradients), 2 * 4 * kAdapters);
+  EXPECT_EQ(bytes_of_kind(result.host, PartKind::moments), 8 * kAdapters);
+  EXPECT_EQ(bytes_of_kind(result.host, PartKind::master), 0);
+  const PlanSizes sizes = sizes_of(*result.compilation.plan, result.models);
+  EXPECT_EQ(sizes.syncs[0].bytes, 0);  // in place
+  Planned copied = planned(text, {"policy.dtype=f32", "sampler.dtype=f32", "policy.lora.targets=[q_proj]"});
+  EXPECT_EQ(trained_parameters(copied.compilation.plan->models[0], *copied.models[0].shape), 28 * 16 * 7168);
+}
+
 TEST(Memory, OffloadedWeightsStandOnTheHost) {
   Planned result = planned(program("64Ki tokens", "4Ki tokens", "gpu[0..8]"), {"ref.offload=cpu"});
   EXPECT_EQ(bytes_of_kind(result.host, PartKind::offloaded), 2 * kParameters);

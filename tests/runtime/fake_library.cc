@@ -230,7 +230,7 @@ std::unique_ptr<Node> FakeLibrary::make_node(const Plan& plan, NodeId node) {
   return std::make_unique<FakeNode>(*this, plan.nodes[node.index()]);
 }
 
-std::unique_ptr<ModelInstance> FakeLibrary::make_model(const Plan& plan, ModelId model) {
+std::unique_ptr<ModelInstance> FakeLibrary::make_model(const Plan& plan, ModelId model, const ModelOrigin&) {
   const PlanModel& plan_model = plan.models[model.index()];
   return std::make_unique<FakeModel>(static_cast<std::int64_t>(plan_model.init_seed), plan_model.trainable);
 }

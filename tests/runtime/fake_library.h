@@ -62,7 +62,7 @@ using BeforeRun = std::function<void(const PlanNode&, const TaskInputs&, const T
 class FakeLibrary final : public NodeLibrary {
  public:
   std::unique_ptr<Node> make_node(const Plan& plan, NodeId node) override;
-  std::unique_ptr<ModelInstance> make_model(const Plan& plan, ModelId model) override;
+  std::unique_ptr<ModelInstance> make_model(const Plan& plan, ModelId model, const ModelOrigin& origin) override;
   PayloadPtr read_payload(Kind kind, std::span<const std::byte> bytes) override;
   PayloadPtr make_scalar(double value) override;
   void enter_group(const PlanGroup& group) override;

@@ -38,7 +38,7 @@ void rms_norm_backward(const float* x, const float* weight, float weight_offset,
     const float along = sum(total) * scale * scale / static_cast<float>(size);
     for (std::int64_t i = 0; i < size; ++i) {
       const float gradient = scale * ((weight[i] + weight_offset) * dy[i] - x[i] * along);
-      dweight[i] += dy[i] * x[i] * scale;
+      if (dweight) dweight[i] += dy[i] * x[i] * scale;
       dx[i] = add ? dx[i] + gradient : gradient;
     }
   }
