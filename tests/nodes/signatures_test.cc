@@ -36,7 +36,8 @@ void check_setting(const SettingSpec& spec, const std::string& where) {
   EXPECT_FALSE(spec.doc.empty()) << where;
   EXPECT_EQ(spec.doc.find('\n'), std::string::npos) << where;
   EXPECT_FALSE(spec.fallback && spec.optional) << where << " has a default and may be absent";
-  const bool takes_word = spec.type == SettingType::word || spec.type == SettingType::word_or_real;
+  const bool takes_word =
+      spec.type == SettingType::word || spec.type == SettingType::word_list || spec.type == SettingType::word_or_real;
   const bool takes_call = spec.type == SettingType::call || spec.type == SettingType::real_or_call;
   EXPECT_EQ(takes_word, !spec.words.empty()) << where;
   EXPECT_EQ(takes_call, !spec.calls.empty()) << where;
@@ -61,6 +62,7 @@ TEST(Signatures, SettingsAreWellFormed) {
   for (const SourceSignature& source : tables.rewards) check_settings(source.settings, source.source + source.name);
   check_settings(tables.common, "common");
   check_settings(tables.model_settings, "model");
+  check_settings(tables.base_settings, "base");
   check_settings(tables.group_settings, "group");
   check_settings(tables.replica_settings, "replica");
   check_settings(tables.sync_settings, "sync");
