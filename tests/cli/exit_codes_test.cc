@@ -82,7 +82,7 @@ TEST_F(ExitCodes, FourIsTheStore) {
 TEST_F(ExitCodes, FiveIsResumableAtOnceAndIsWhatRestartsActOn) {
   // Large enough to be seen before it ends.
   ProcessResult result = run({"run", "p.rlflow", "--name", "late", "-s", "batch.count=128", "-s", "traj.n=8", "-s",
-                              "stop=1", "-s", "step.timeout=1ms", "--restarts", "1"});
+                              "step.epochs=20", "-s", "stop=1", "-s", "step.timeout=1ms", "--restarts", "1"});
   EXPECT_EQ(result.exit_code, 5) << result.err;
   EXPECT_NE(result.err.find("restart 1 of 1: its process ended with exit code 5"), std::string::npos) << result.err;
   EXPECT_NE(result.err.find("is given up"), std::string::npos) << result.err;

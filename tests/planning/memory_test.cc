@@ -145,7 +145,7 @@ TEST(Memory, AdaptersAreAllThatHasGradientsAndMoments) {
   // The CPU holds bf16 as f32: the base, its panels, and of the reference the panels that differ.
   EXPECT_EQ(bytes_of_kind(result.host, PartKind::weights), whole / 2 + 4 * kMatrices);
   EXPECT_EQ(bytes_of_kind(result.host, PartKind::adapters), 8 * kAdapters);
-  EXPECT_EQ(bytes_of_kind(result.host, PartKind::gradients), 2 * 4 * kAdapters);
+  EXPECT_EQ(bytes_of_kind(result.host, PartKind::gradients), 4 * kAdapters);
   EXPECT_EQ(bytes_of_kind(result.host, PartKind::moments), 8 * kAdapters);
   EXPECT_EQ(bytes_of_kind(result.host, PartKind::master), 0);
   const PlanSizes sizes = sizes_of(*result.compilation.plan, result.models);

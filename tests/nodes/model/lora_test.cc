@@ -178,7 +178,8 @@ TEST(Lora, TheGradientOfEveryAdapterIsItsSlope) {
       return loss_with(values);
     };
     const double step = 1e-2;
-    EXPECT_NEAR((moved(step) - moved(-step)) / (2 * step) / norm, 1, 2e-2) << slot.name;
+    // Losses in f32 are apart by little more than their rounding; oracle_lora_parity_test is the exact comparison.
+    EXPECT_NEAR((moved(step) - moved(-step)) / (2 * step) / norm, 1, 5e-2) << slot.name;
   }
 }
 
