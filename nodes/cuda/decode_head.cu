@@ -14,7 +14,7 @@ constexpr int kBlocks = 2 * 132;  // what is resident at once
 
 // Blocks go from tile to tile; the weights of the next are on their way while tokens are drawn from this one.
 template <int kGroups>
-__global__ void __launch_bounds__(kThreads, kGroups <= 4 ? 2 : 1)
+__global__ void __launch_bounds__(kThreads, 2)
     draw_kernel(const bf16* x, const float* squares, int count, float eps, const bf16* weights, int vocabulary,
                 int inputs, const Draw* draws, const SamplerSettings* from, DrawPart* parts, int tiles) {
   let_next_begin();
@@ -79,7 +79,7 @@ void launch_draw(const Stream& stream, const Weighted& x, int count, float eps, 
 
 void draw_few_rows(const Stream& stream, const Weighted& x, int count, float eps, const void* weights, int vocabulary,
                    int inputs, const Draw* draws, const SamplerSettings* settings, DrawPart* parts) {
-  const auto go = count <= 8 ? launch_draw<1> : count <= 16 ? launch_draw<2> : count <= 32 ? launch_draw<4> : launch_draw<8>;
+  const auto go = count <= 8 ? launch_draw<1> : count <= 16 ? launch_draw<2> : launch_draw<4>;
   go(stream, x, count, eps, weights, vocabulary, inputs, draws, settings, parts);
 }
 

@@ -52,8 +52,8 @@ __device__ inline void join_warp(DrawState& state) {
 
 // The noise of a word within 5e-5.
 __device__ inline float rough_gumbel(std::uint32_t word) {
-  const float unit = (static_cast<float>(word >> 9) + 0.5f) * 0x1p-23f;
-  const float rest = (static_cast<float>(0x7fffffu - (word >> 9)) + 0.5f) * 0x1p-23f;  // 1 − unit, exactly
+  const float above = __uint_as_float(word >> 9 | 0x3f800000u);  // [1, 2), without a conversion
+  const float unit = above - 1.0f + 0x1p-24f, rest = 2.0f - above - 0x1p-24f;  // 1 − unit, exactly
   // −ln(1 − rest); the fast logarithm is of no use near 1.
   const float gap = rest < 0.01f ? rest * (1.0f + rest * (0.5f + rest * 0.33333333f)) : -__logf(unit);
   return -__logf(gap);
@@ -73,35 +73,57 @@ struct DrawInput {
   float floor;  // the least logit that is kept
 };
 
+// Which of tokens v … v+3 end a response, a bit each.
+__device__ inline unsigned end_bits(const SamplerSettings& settings, std::int32_t v) {
+  unsigned bits = 0;
+  for (int i = 0; i < settings.end_count; ++i) {
+    const auto at = static_cast<std::uint32_t>(settings.end_ids[i] - v);
+    if (at < 4) bits |= 1u << at;
+  }
+  return bits;
+}
+
 // Adds 128 logits, those of tokens v … v+3 of each lane (v divisible by 4, −∞ past the end), to the states of a warp.
-// The noise is computed as the CPU does where the rough one comes near the best of the warp so far, `best`.
+// `best` is near what the warp has seen achieved. The largest word of a lane's four with the largest of their logits
+// bounds what they can achieve: only where that comes near the best the noise is computed, as the CPU does it.
 __device__ inline void see_logits(const float (&given)[4], std::int32_t v, const DrawInput& input,
                                   const SamplerSettings& settings, float& best, DrawState& state) {
   constexpr float kRough = 2e-4f;
-  const bool without_end = input.draw.position < settings.min_new;
-  float logits[4], scaled[4], rough[4];
-  float top = -INFINITY, nearest = -INFINITY;
-  PhiloxWords words{};
-  if (!settings.greedy) words = philox_words(v / 4, input.draw.position, input.draw.key);
+  const bool greedy = settings.greedy;
+  float logits[4], scaled[4];
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
     logits[k] = given[k] * input.scale;
     scaled[k] = logits[k] * settings.inverse_temperature;
-    top = fmaxf(top, scaled[k]);
-    rough[k] = settings.greedy ? logits[k] : scaled[k] + rough_gumbel(words.word[k]);
-    if (!(logits[k] >= input.floor) || (without_end && is_end(settings, v + k))) rough[k] = -INFINITY;
-    nearest = fmaxf(nearest, rough[k]);
   }
+  const float top = fmaxf(fmaxf(scaled[0], scaled[1]), fmaxf(scaled[2], scaled[3]));
   if (top > state.top) state.raise(top);
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
     if (scaled[k] != -INFINITY) state.mass += exp2f((scaled[k] - state.top) * kLog2e);  // a NaN stays
   }
-  best = fmaxf(best, warp_max(nearest));
+  PhiloxWords words{};
+  if (!greedy) words = philox_words(v / 4, input.draw.position, input.draw.key);
+  const unsigned left_out = input.draw.position < settings.min_new ? end_bits(settings, v) : 0;
+  float allowed[4], most = -INFINITY, of_most = -INFINITY;
+  std::uint32_t word = 0;
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    if (!(rough[k] > -INFINITY) || rough[k] < best - kRough) continue;
-    state.offer(settings.greedy ? logits[k] : scaled[k] + gumbel(words.word[k]), logits[k], v + k);
+    const bool kept = logits[k] >= input.floor && !(left_out >> k & 1u);
+    allowed[k] = kept ? scaled[k] : -INFINITY;
+    most = fmaxf(most, allowed[k]);
+    if (words.word[k] >= word) {
+      word = words.word[k];
+      of_most = allowed[k];
+    }
+  }
+  const float noise = greedy ? 0.0f : rough_gumbel(word);
+  best = fmaxf(best, warp_max(greedy ? most : of_most + noise));
+  if (!(most > -INFINITY) || most + noise < best - kRough) return;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    if (!(allowed[k] > -INFINITY)) continue;
+    state.offer(greedy ? logits[k] : scaled[k] + gumbel(words.word[k]), logits[k], v + k);
   }
 }
 

@@ -151,17 +151,17 @@ struct SharedSums {
   }
 };
 
-// 1/√(mean + eps) of the rows into scales, by all warps of the block.
+// 1/√(mean + eps) of the rows into scales, by all warps of the block: eight lanes a row.
 __device__ inline void row_scales(const float* squares, int count, int size, float eps, float* scales) {
-  const int parts = size / kSquareElements, lane = threadIdx.x % 32;
-  const int warps = blockDim.x / 32;
-#pragma unroll 4
-  for (int row = threadIdx.x / 32; row < count; row += warps) {
-    const float* from = squares + static_cast<std::int64_t>(row) * parts;
+  const int parts = size / kSquareElements, sub = threadIdx.x % 8;
+  for (int first = 0; first < count; first += blockDim.x / 8) {
+    const int row = first + threadIdx.x / 8;
+    const float* from = squares + static_cast<std::int64_t>(min(row, count - 1)) * parts;
     float total = 0;
-    for (int i = lane; i < parts; i += 32) total += from[i];
-    total = warp_sum(total);
-    if (lane == 0) scales[row] = 1.0f / sqrtf(total / static_cast<float>(size) + eps);
+#pragma unroll 8
+    for (int i = sub; i < parts; i += 8) total += from[i];
+    for (int step = 4; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
+    if (sub == 0 && row < count) scales[row] = 1.0f / sqrtf(total / static_cast<float>(size) + eps);
   }
 }
 
