@@ -3,9 +3,9 @@
 // gpu_update SHAPE SEQUENCES LENGTH MICRO RUNS: random bf16 weights of Qwen2.5's SHAPE (0.5b, 1.5b, 7b), SEQUENCES of
 // LENGTH predicted tokens each, chunks of MICRO rows. One JSON line for each of `update` (forward, backward, AdamW),
 // `logprob` and `phases` (milliseconds of one update by phase; marks cost time, so they are not those of `update`).
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <chrono>
 #include <string>
 #include <vector>
 

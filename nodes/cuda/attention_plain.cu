@@ -138,7 +138,8 @@ __global__ void __launch_bounds__(kThreads)
   fetch(projections + tile.rows.begin * shape.width + head * dim, shape.width, tile.rows.length, dim, q);
   fetch(dout + (tile.rows.begin * shape.heads + head) * dim, shape.heads * dim, tile.rows.length, dim, d);
   const bool mine = r < tile.rows.length;
-  const float log_sum = mine ? log_sums[row * shape.heads + head] : 0, delta = mine ? deltas[row * shape.heads + head] : 0;
+  const float log_sum = mine ? log_sums[row * shape.heads + head] : 0,
+              delta = mine ? deltas[row * shape.heads + head] : 0;
   float dq[kColumns] = {};
   for (int s = tile.first_span; s < tile.last_span; ++s) {
     const RowSpan span = tiles.spans[s];
@@ -250,8 +251,8 @@ __global__ void __launch_bounds__(kThreads)
 
 // Bytes of `matrices` tiles of head_dim columns and `squares` tiles of scores.
 std::size_t shared_bytes(const AttentionShape& shape, int matrices, int squares) {
-  return static_cast<std::size_t>(4 * (matrices * kTile * (shape.head_dim + 1) + squares * kTile * (kTile + 1) +
-                                       2 * kTile));
+  return static_cast<std::size_t>(
+      4 * (matrices * kTile * (shape.head_dim + 1) + squares * kTile * (kTile + 1) + 2 * kTile));
 }
 
 template <class Kernel>

@@ -11,8 +11,8 @@ namespace rlflow::cuda {
 void embed(Element type, const void* table, const std::int32_t* tokens, std::int64_t count, std::int64_t size,
            float scale, void* out, const Stream& stream);
 
-// The rows of each token that occurs: those of token tokens[t] are rows[begins[t]] … rows[begins[t + 1] − 1], ascending.
-// On the device.
+// The rows of each token that occurs: those of token tokens[t] are rows[begins[t]] … rows[begins[t + 1] − 1],
+// ascending. On the device.
 struct TokenGroups {
   const std::int32_t* tokens;
   const std::int32_t* begins;  // [count + 1]

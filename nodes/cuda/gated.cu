@@ -108,7 +108,7 @@ void gated_backward(Element type, Gate gate, void* gate_up, std::int64_t count, 
     using T = decltype(zero);
     gate_rows_backward<T, of_gate.value, width.value>
         <<<blocks_for(count * size / width.value), kThreads, 0, stream.get()>>>(static_cast<T*>(gate_up), count, size,
-                                                                               static_cast<T*>(dy));
+                                                                                static_cast<T*>(dy));
   });
   require_launched("gated_backward");
 }

@@ -14,8 +14,8 @@ enum class Gate { silu, gelu_tanh };
 void gated(Element type, Gate gate, const void* gate_up, std::int64_t count, std::int64_t size, void* y,
            const Stream& stream);
 
-// With dy [count, size] the gradient of y: gate_up becomes its gradient and dy becomes y, which the gradient of the next
-// matrix needs.
+// With dy [count, size] the gradient of y: gate_up becomes its gradient and dy becomes y, which the gradient of the
+// next matrix needs.
 void gated_backward(Element type, Gate gate, void* gate_up, std::int64_t count, std::int64_t size, void* dy,
                     const Stream& stream);
 

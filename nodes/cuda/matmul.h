@@ -1,9 +1,10 @@
 // The three products of a linear layer y = x·Wᵀ on the device, by cuBLASLt.
 //
-// Matrices are row-major, without gaps where nothing else is said. Sums run in f32; f32 operands are multiplied as f32 (no TF32). The
-// algorithm of a product is the first that cuBLASLt's heuristic names for its shape, types and alignment, chosen once
-// and kept, with a fixed workspace and no atomic reduction: the same call gives the same bits in every run on one GPU
-// model and one version of cuBLAS. Another number of rows may take another algorithm, so a row's bits may depend on it.
+// Matrices are row-major, without gaps where nothing else is said. Sums run in f32; f32 operands are multiplied as f32
+// (no TF32). The algorithm of a product is the first that cuBLASLt's heuristic names for its shape, types and
+// alignment, chosen once and kept, with a fixed workspace and no atomic reduction: the same call gives the same bits in
+// every run on one GPU model and one version of cuBLAS. Another number of rows may take another algorithm, so a row's
+// bits may depend on it.
 #pragma once
 
 #include <cstdint>

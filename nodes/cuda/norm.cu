@@ -8,9 +8,9 @@
 namespace rlflow::cuda {
 namespace {
 
-constexpr int kRowWarps = 8;          // rows of a block in the forward pass, one a warp
+constexpr int kRowWarps = 8;           // rows of a block in the forward pass, one a warp
 constexpr int kBackwardBlocks = 1056;  // 8 a multiprocessor; each sums the weights' gradient over its rows
-constexpr int kColumnParts = 64;      // of the rows, in add_column_sums
+constexpr int kColumnParts = 256;      // of the rows, in add_column_sums
 
 template <class T, int V>
 __global__ void __launch_bounds__(kRowWarps* kWarp)
@@ -114,8 +114,8 @@ __global__ void __launch_bounds__(kWarp* kWarp)
 }
 
 void reduce(const float* partial, int parts, std::int64_t size, float* sum, const Stream& stream) {
-  add_partials<<<static_cast<unsigned>((size + kWarp - 1) / kWarp), dim3(kWarp, kWarp), 0, stream.get()>>>(partial, parts,
-                                                                                                     size, sum);
+  add_partials<<<static_cast<unsigned>((size + kWarp - 1) / kWarp), dim3(kWarp, kWarp), 0, stream.get()>>>(
+      partial, parts, size, sum);
   require_launched("add_partials");
 }
 

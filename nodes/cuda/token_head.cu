@@ -18,7 +18,8 @@ __device__ Softmax joined(Softmax a, Softmax b) {
   if (top == -INFINITY) return {top, 0, 0};
   const float ga = a.top - top, gb = b.top - top, ea = expf(ga), eb = expf(gb);
   // e·(x − new top) = e·(x − top) + e·(top − new top); where a mass is 0 so is what it weighs.
-  const float wa = a.mass > 0 ? ea * (a.weighted + a.mass * ga) : 0, wb = b.mass > 0 ? eb * (b.weighted + b.mass * gb) : 0;
+  const float wa = a.mass > 0 ? ea * (a.weighted + a.mass * ga) : 0,
+              wb = b.mass > 0 ? eb * (b.weighted + b.mass * gb) : 0;
   return {top, a.mass * ea + b.mass * eb, wa + wb};
 }
 
@@ -77,8 +78,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// d logprob/dz_v = (1[v = token] − p_v)/T; d entropy/dz_v = −p_v·(ln p_v + entropy)/T. Reads ahead of what it writes: in
-// bf16 what is written lies before what is still to be read, and a barrier parts the two.
+// d logprob/dz_v = (1[v = token] − p_v)/T; d entropy/dz_v = −p_v·(ln p_v + entropy)/T. Reads ahead of what it writes:
+// in bf16 what is written lies before what is still to be read, and a barrier parts the two.
 template <class T, int V>
 __global__ void __launch_bounds__(kThreads)
     gradient_rows(float* logits, std::int64_t vocabulary, float inverse_temperature, RowTargets targets,
@@ -149,7 +150,9 @@ __global__ void spread_to_targets(const float* from, const std::int32_t* begins,
   for (std::int32_t i = begins[u]; i < begins[u + 1]; ++i) out[i] = from[u];
 }
 
-unsigned blocks_of(std::int64_t threads, int a_block) { return static_cast<unsigned>((threads + a_block - 1) / a_block); }
+unsigned blocks_of(std::int64_t threads, int a_block) {
+  return static_cast<unsigned>((threads + a_block - 1) / a_block);
+}
 
 }  // namespace
 
@@ -163,8 +166,8 @@ void read_logits(const float* logits, std::int64_t rows, std::int64_t vocabulary
 }
 
 void logits_gradient(float* logits, std::int64_t rows, std::int64_t vocabulary, float inverse_temperature,
-                     const RowTargets& targets, const RowSoftmax* softmax, const float* dlogprob,
-                     const float* dentropy, Element type, const Stream& stream) {
+                     const RowTargets& targets, const RowSoftmax* softmax, const float* dlogprob, const float* dentropy,
+                     Element type, const Stream& stream) {
   if (rows == 0) return;
   const bool wide = is_wide<float>(vocabulary, {logits});
   with_type(type, [&](auto zero) {

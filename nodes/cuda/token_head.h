@@ -26,8 +26,8 @@ void read_logits(const float* logits, std::int64_t rows, std::int64_t vocabulary
 // In place, from logits f32 to the gradient of Σ dlogprob·logprob + dentropy·entropy over the targets. In bf16 a row of
 // gradients stands in the first half of its row of logits: its stride is 2·vocabulary numbers.
 void logits_gradient(float* logits, std::int64_t rows, std::int64_t vocabulary, float inverse_temperature,
-                     const RowTargets& targets, const RowSoftmax* softmax, const float* dlogprob,
-                     const float* dentropy, Element type, const Stream& stream);
+                     const RowTargets& targets, const RowSoftmax* softmax, const float* dlogprob, const float* dentropy,
+                     Element type, const Stream& stream);
 
 // value f32[count] = x[count, size]·w[size].
 void read_values(Element type, const void* x, const void* w, std::int64_t count, std::int64_t size, float* value,

@@ -70,8 +70,8 @@ Tiles tiles_of(const PackedRows& rows, cuda::TileRows most) {
     }
     const std::int32_t chain_end = int32(static_cast<std::int64_t>(tiles.spans.size()));
     cut(segment, most.queries, [&](std::int32_t first, std::int32_t count) {
-      queries.push_back({{{own.begin + first, count, own.position + first}, chain, chain_end},
-                         own.position + first + count});
+      queries.push_back(
+          {{{own.begin + first, count, own.position + first}, chain, chain_end}, own.position + first + count});
     });
     std::int64_t following = 0;
     for (std::int32_t of : families.followers[s]) following += rows.segments[static_cast<std::size_t>(of)].length;
@@ -81,7 +81,8 @@ Tiles tiles_of(const PackedRows& rows, cuda::TileRows most) {
       for (std::size_t i = 1; i < families.followers[s].size(); ++i) {
         tiles.spans.push_back(span_of(rows, rows.segments[static_cast<std::size_t>(families.followers[s][i])]));
       }
-      keys.push_back({{{own.begin + first, count, own.position + first}, begin,
+      keys.push_back({{{own.begin + first, count, own.position + first},
+                       begin,
                        int32(static_cast<std::int64_t>(tiles.spans.size()))},
                       following - first});
     });
@@ -136,12 +137,11 @@ void check(const ModelConfig& config, const Chunk& chunk) {
 
 }  // namespace
 
-void CudaChunk::upload(const ModelConfig& config, const Chunk& chunk, cuda::TileRows tile,
-                       const cuda::Stream& stream) {
+void CudaChunk::upload(const ModelConfig& config, const Chunk& chunk, cuda::TileRows tile, const cuda::Stream& stream) {
   check(config, chunk);
   const PackedRows& packed = chunk.rows;
   rows = packed.size();
-  Parcel parcel(host_);
+  Parcel parcel(words_);
   const std::size_t tokens_at = parcel.add(packed.tokens), positions_at = parcel.add(packed.positions);
 
   const std::vector<std::int32_t> by_token =
@@ -175,8 +175,11 @@ void CudaChunk::upload(const ModelConfig& config, const Chunk& chunk, cuda::Tile
   const std::size_t queries_at = parcel.add(made.queries), keys_at = parcel.add(made.keys),
                     spans_at = parcel.add(made.spans);
 
-  buffer_.reserve(static_cast<std::int64_t>(host_.size()) * 4);
-  cuda::copy(buffer_.data(), host_.data(), static_cast<std::int64_t>(host_.size()) * 4, stream);
+  const auto bytes = static_cast<std::int64_t>(words_.size()) * 4;
+  buffer_.reserve(bytes);
+  staged_.reserve(bytes);
+  std::memcpy(staged_.as<char>(), words_.data(), static_cast<std::size_t>(bytes));
+  cuda::copy(buffer_.data(), staged_.as<char>(), bytes, stream);
   const auto* base = buffer_.as<const std::int32_t>();
   tokens = base + tokens_at;
   positions = base + positions_at;

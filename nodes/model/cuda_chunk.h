@@ -24,8 +24,8 @@ class CudaChunk {
   const std::int32_t* positions = nullptr;  // [rows]
   cuda::TokenGroups token_groups{};
   cuda::AttentionTiles tiles{};
-  std::int64_t head_rows = 0;                // rows with a target, ascending
-  const std::int32_t* head_row = nullptr;    // [head_rows]
+  std::int64_t head_rows = 0;                   // rows with a target, ascending
+  const std::int32_t* head_row = nullptr;       // [head_rows]
   const std::int32_t* target_begins = nullptr;  // [head_rows + 1]
   const std::int32_t* target_tokens = nullptr;  // [targets], by row
 
@@ -33,7 +33,8 @@ class CudaChunk {
   const std::vector<std::int32_t>& order() const { return order_; }
 
  private:
-  std::vector<std::int32_t> order_, begins_, host_;
+  std::vector<std::int32_t> order_, begins_, words_;
+  cuda::PinnedBuffer staged_;  // the words; the stream is waited for between two chunks, so the last copy has ended
   cuda::DeviceBuffer buffer_;
 };
 

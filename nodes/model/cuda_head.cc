@@ -47,9 +47,9 @@ void CudaHead::norm_rows_backward(const CudaView& model, CudaWorkspace& workspac
   const std::int64_t hidden = model.config.hidden_size;
   workspace.partials.reserve(std::max(cuda::norm_scratch(hidden), cuda::column_scratch(hidden)));
   cuda::fill_bytes(activations.gradient, 0, chunk.rows * hidden * cuda::bytes_of(model.element), workspace.stream);
-  cuda::rms_norm_backward(norm_shape(model), activations.output, model.at(model.layout.final_norm),
-                          scales_.as<float>(), dnormed_.data(), chunk.head_rows, chunk.head_row, activations.gradient,
-                          false, gradient + model.layout.final_norm, workspace.partials.data(), workspace.stream);
+  cuda::rms_norm_backward(norm_shape(model), activations.output, model.at(model.layout.final_norm), scales_.as<float>(),
+                          dnormed_.data(), chunk.head_rows, chunk.head_row, activations.gradient, false,
+                          gradient + model.layout.final_norm, workspace.partials.data(), workspace.stream);
   workspace.mark("norm backward");
 }
 
@@ -116,8 +116,8 @@ void CudaHead::logprobs_backward(const CudaView& model, CudaWorkspace& workspace
     const std::int64_t begin = b * block, count = std::min(block, chunk.head_rows - begin);
     if (b + 1 < blocks) compute_logits(model, workspace, begin, count);
     cuda::logits_gradient(logits_.as<float>(), count, vocabulary, inverse_temperature, targets_from(chunk, begin),
-                          softmax_.as<cuda::RowSoftmax>() + begin, numbers_.as<float>(),
-                          numbers_.as<float>() + targets, model.element, workspace.stream);
+                          softmax_.as<cuda::RowSoftmax>() + begin, numbers_.as<float>(), numbers_.as<float>() + targets,
+                          model.element, workspace.stream);
     workspace.mark("softmax backward");
     workspace.products.weight_gradient(logits_.data(), row(normed_, begin, model), model.element, count, hidden,
                                        vocabulary, gradient + model.layout.head, true, workspace.stream, stride);

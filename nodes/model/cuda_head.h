@@ -10,8 +10,8 @@ namespace rlflow {
 // Reads the output of the pass that `workspace` has just run. Grows and is used again.
 class CudaHead {
  public:
-  // Log-probability (and entropy, unless null) of each target under softmax(logits·inverse_temperature), in the order of
-  // the chunk's targets; in host memory when it returns.
+  // Log-probability (and entropy, unless null) of each target under softmax(logits·inverse_temperature), in the order
+  // of the chunk's targets; in host memory when it returns.
   void logprobs(const CudaView& model, CudaWorkspace& workspace, float inverse_temperature, Keep keep, float* logprob,
                 float* entropy);
   // After logprobs that kept: adds the head's part to `gradient` and leaves dL/doutput in activations.gradient.

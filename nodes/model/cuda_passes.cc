@@ -22,7 +22,7 @@ struct CudaPasses::State {
   int device = 0;
   CudaWorkspace work;
   CudaHead head;
-  cuda::DeviceBuffer gradient;                              // f32[size of the parameters]
+  cuda::DeviceBuffer gradient;                            // f32[size of the parameters]
   std::vector<float> output, entropy, doutput, dentropy;  // of a chunk; output: log-probabilities or values
 
   void upload(const CudaView& model, const Chunk& chunk) {
@@ -61,7 +61,8 @@ void CudaPasses::read(const LanguageModel& model, std::span<const Chunk> chunks,
     state.upload(view, chunk);
     forward(view, state.work, Keep::nothing);
     read_chunk(view, state);
-    for (std::size_t i = 0; i < chunk.index.size(); ++i) out[static_cast<std::size_t>(chunk.index[i])] = state.output[i];
+    for (std::size_t i = 0; i < chunk.index.size(); ++i)
+      out[static_cast<std::size_t>(chunk.index[i])] = state.output[i];
   }
 }
 

@@ -34,23 +34,28 @@ struct LayerPass {
   void norm(std::int64_t weight, const void* x, const void* added, void* y, float* scales) const {
     cuda::rms_norm(norm_shape(), x, model.at(weight), rows, nullptr, added, y, scales, work.stream);
   }
-  void norm_backward(std::int64_t weight, const void* x, const float* scales, const void* dy, void* dx, bool add) const {
+  void norm_backward(std::int64_t weight, const void* x, const float* scales, const void* dy, void* dx,
+                     bool add) const {
     cuda::rms_norm_backward(norm_shape(), x, model.at(weight), scales, dy, rows, nullptr, dx, add, gradient + weight,
                             work.partials.data(), work.stream);
   }
 
   cuda::HeadShape head_shape() const {
-    return {type,  config.heads,      config.kv_heads, config.head_dim,
-            width, config.head_norms, static_cast<float>(config.rms_norm_eps), norm_offset(config)};
+    return {type,
+            config.heads,
+            config.kv_heads,
+            config.head_dim,
+            width,
+            config.head_norms,
+            static_cast<float>(config.rms_norm_eps),
+            norm_offset(config)};
   }
   cuda::HeadRows head_rows() const {
     const CudaRotary& rotary = model.rotary(index);
-    return {chunk.positions, rotary.cos,   rotary.sin,    bias(offsets.query_norm), bias(offsets.key_norm),
-            at.query_key,    at.head_scales};
+    return {chunk.positions,        rotary.cos,   rotary.sin,    bias(offsets.query_norm),
+            bias(offsets.key_norm), at.query_key, at.head_scales};
   }
-  cuda::Gate gate() const {
-    return config.activation == Activation::silu ? cuda::Gate::silu : cuda::Gate::gelu_tanh;
-  }
+  cuda::Gate gate() const { return config.activation == Activation::silu ? cuda::Gate::silu : cuda::Gate::gelu_tanh; }
 
   // sum = onto + the branch W·x + bias, normed where `norm_weight` says so.
   void add_branch(std::int64_t weight, std::int64_t bias_at, std::int64_t norm_weight, const void* x,
@@ -76,7 +81,8 @@ struct LayerPass {
   }
 
   // dL/d(branch before its norm): d itself where there is none.
-  const void* branch_backward(std::int64_t norm_weight, const void* unnormed, const float* scales, const void* d) const {
+  const void* branch_backward(std::int64_t norm_weight, const void* unnormed, const float* scales,
+                              const void* d) const {
     if (norm_weight == kAbsent) return d;
     norm_backward(norm_weight, unnormed, scales, d, work.activations.branch, false);
     return work.activations.branch;
@@ -149,7 +155,8 @@ void attention_branch_backward(const LayerPass& step) {
   step.input_backward(offsets.output, d, step.queries, step.hidden, all.wide);
   work.mark("product o, input gradient");
   cuda::attention_backward(attention_shape(step.model, step.index), step.chunk.tiles, step.rows, at.projections,
-                           at.attended, at.log_sums, all.wide, all.wide_gradient, all.deltas, work.stream);
+                           at.attended, at.log_sums, all.wide, all.wide_gradient, all.deltas, work.partials.data(),
+                           work.stream);
   work.mark("attention backward");
   const bool norms = step.config.head_norms;
   cuda::turn_heads_backward(step.head_shape(), step.head_rows(), step.rows, all.wide_gradient,
@@ -171,7 +178,8 @@ void attention_branch_backward(const LayerPass& step) {
 std::int64_t partial_bytes(const LayerPass& step) {
   return std::max({cuda::norm_scratch(step.hidden), cuda::column_scratch(2 * step.inner),
                    cuda::column_scratch(step.width), cuda::column_scratch(step.hidden),
-                   cuda::head_scratch(step.head_shape())});
+                   cuda::head_scratch(step.head_shape()),
+                   cuda::attention_scratch(attention_shape(step.model, 0), step.chunk.tiles, step.rows)});
 }
 
 }  // namespace
@@ -180,7 +188,8 @@ std::int64_t partial_bytes(const LayerPass& step) {
 void CudaActivations::place(const CudaView& model, Keep keep, const Take& take) {
   const ModelConfig& config = model.config;
   const std::int64_t hidden = config.hidden_size, each = cuda::bytes_of(model.element);
-  const std::int64_t widest = std::max({config.intermediate_size, config.query_size(), ProjectionColumns(config).width});
+  const std::int64_t widest =
+      std::max({config.intermediate_size, config.query_size(), ProjectionColumns(config).width});
   layers.clear();
   Layer layer;
   for (std::int64_t i = 0; i < config.layers; ++i) {

@@ -24,27 +24,27 @@ enum class Keep { nothing, activations };
 class CudaActivations {
  public:
   struct Layer {
-    void* input = nullptr;               // [R, hidden]
-    float* attention_scales = nullptr;   // f32[R]
-    void* query_key = nullptr;           // [R, query_size + kv_size] before the norms of heads, where there are some
-    float* head_scales = nullptr;        // f32[R, heads + kv_heads]
-    void* projections = nullptr;         // [R, query_size + 2·kv_size], turned
-    void* attended = nullptr;            // [R, query_size]
-    float* log_sums = nullptr;           // f32[R, heads]
-    void* attention_branch = nullptr;    // [R, hidden] before its norm, where branches have norms
+    void* input = nullptr;              // [R, hidden]
+    float* attention_scales = nullptr;  // f32[R]
+    void* query_key = nullptr;          // [R, query_size + kv_size] before the norms of heads, where there are some
+    float* head_scales = nullptr;       // f32[R, heads + kv_heads]
+    void* projections = nullptr;        // [R, query_size + 2·kv_size], turned
+    void* attended = nullptr;           // [R, query_size]
+    float* log_sums = nullptr;          // f32[R, heads]
+    void* attention_branch = nullptr;   // [R, hidden] before its norm, where branches have norms
     float* attention_branch_scales = nullptr;
-    void* middle = nullptr;              // [R, hidden], after attention
-    float* mlp_scales = nullptr;         // f32[R]
-    void* gate_up = nullptr;             // [R, 2·intermediate_size]
-    void* mlp_branch = nullptr;          // as attention_branch
+    void* middle = nullptr;       // [R, hidden], after attention
+    float* mlp_scales = nullptr;  // f32[R]
+    void* gate_up = nullptr;      // [R, 2·intermediate_size]
+    void* mlp_branch = nullptr;   // as attention_branch
     float* mlp_branch_scales = nullptr;
   };
   void reserve(const CudaView& model, std::int64_t rows, Keep keep);
 
   std::vector<Layer> layers;
-  void* output = nullptr;    // [R, hidden], before the final norm
-  void* normed = nullptr;    // scratch [R, hidden]
-  void* wide = nullptr;      // scratch [R, max(intermediate_size, width of projections)]
+  void* output = nullptr;  // [R, hidden], before the final norm
+  void* normed = nullptr;  // scratch [R, hidden]
+  void* wide = nullptr;    // scratch [R, max(intermediate_size, width of projections)]
   // Of the backward pass.
   void* gradient = nullptr;       // [R, hidden]
   void* branch = nullptr;         // scratch [R, hidden], where branches have norms

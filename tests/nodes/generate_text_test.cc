@@ -43,7 +43,8 @@ class ConversationTest : public ::testing::Test {
   bool talk(bool stop = false) {
     const auto model = CpuModel::draw(folder_, 1, 1);
     GeneratedTexts texts;
-    return generate_text(*model, folder_, request_, {}, [stop] { return stop; }, texts);
+    return generate_text(
+        *model, folder_, request_, {}, [stop] { return stop; }, texts);
   }
   // What the model was asked at a turn, with the names of its tokens.
   std::string prompt_of(std::size_t turn) const { return read_tokenizer(folder_).decode(answers_[turn].prompt_ids); }

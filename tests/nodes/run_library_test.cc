@@ -52,7 +52,8 @@ TEST(RunLibrary, RefusesWhatItHasNoCodeFor) {
   EXPECT_EQ(refusal([&] { library->make_node(plan, NodeId(0)); }),
             "node `adv`: this build has no code for score/model");
   plan.models[0].dtype = Dtype::bf16;
-  EXPECT_EQ(refusal([&] { library->make_model(plan, ModelId(0)); }), "model `policy`: on the cpu this build computes in f32 only");
+  EXPECT_EQ(refusal([&] { library->make_model(plan, ModelId(0)); }),
+            "model `policy`: on the cpu this build computes in f32 only");
 #ifndef RLFLOW_CUDA
   plan.groups[0].device = DeviceKind::gpu;
   EXPECT_EQ(refusal([&] { library->enter_group(plan.groups[0]); }),

@@ -61,8 +61,8 @@ struct Computed {
 Computed compute(const Case& of, cuda::Element type, const cuda::DeviceBuffer& projections,
                  const cuda::DeviceBuffer& dout, std::int64_t rows, const cuda::Stream& stream) {
   const std::int64_t queries = of.heads * of.head_dim, width = queries + 2 * of.kv_heads * of.head_dim;
-  const cuda::AttentionShape shape{type,  of.heads,  of.kv_heads, of.head_dim,
-                                   width, of.window, 1.3f / std::sqrt(static_cast<float>(of.head_dim))};
+  const cuda::AttentionShape shape{
+      type, of.heads, of.kv_heads, of.head_dim, width, of.window, 1.3f / std::sqrt(static_cast<float>(of.head_dim))};
   ModelConfig config;
   config.max_positions = 4096;
   config.vocab_size = 10;
@@ -70,12 +70,14 @@ Computed compute(const Case& of, cuda::Element type, const cuda::DeviceBuffer& p
   chunk.upload(config, trie(), cuda::tile_rows(shape), stream);
   const cuda::DeviceBuffer out(rows * queries * 4), log_sums(rows * of.heads * 4), deltas(rows * of.heads * 4);
   const cuda::DeviceBuffer gradient(rows * width * 4);
+  cuda::DeviceBuffer partials;
+  partials.reserve(cuda::attention_scratch(shape, chunk.tiles, rows));
   for (const cuda::DeviceBuffer* poisoned : {&out, &log_sums, &gradient}) {
     cuda::fill_bytes(poisoned->data(), 0xff, poisoned->bytes(), stream);  // NaN, should a number stay unwritten
   }
   cuda::attention(shape, chunk.tiles, projections.data(), out.data(), log_sums.as<float>(), stream);
   cuda::attention_backward(shape, chunk.tiles, rows, projections.data(), out.data(), log_sums.as<float>(), dout.data(),
-                           gradient.data(), deltas.as<float>(), stream);
+                           gradient.data(), deltas.as<float>(), partials.data(), stream);
   return {fetched(out.data(), type, rows * queries, stream),
           fetched(log_sums.data(), cuda::Element::f32, rows * of.heads, stream),
           fetched(gradient.data(), type, rows * width, stream)};
@@ -103,7 +105,8 @@ TEST(CudaAttention, TensorCoresComputeWhatPlainKernelsDo) {
     const auto [wide_dout, narrow_dout] = random(rows * queries);
     const Computed expected = compute(of, cuda::Element::f32, wide, wide_dout, rows, stream);
     const Computed actual = compute(of, cuda::Element::bf16, narrow, narrow_dout, rows, stream);
-    const double out = relative_error(actual.out, expected.out), sums = relative_error(actual.log_sums, expected.log_sums),
+    const double out = relative_error(actual.out, expected.out),
+                 sums = relative_error(actual.log_sums, expected.log_sums),
                  gradient = relative_error(actual.gradient, expected.gradient);
     std::printf("attention %ld heads of %ld, window %ld: out %.2e, log sums %.2e, gradient %.2e\n",
                 static_cast<long>(of.heads), static_cast<long>(of.head_dim), static_cast<long>(of.window), out, sums,

@@ -46,9 +46,8 @@ inline const std::vector<Family>& families() {
 
 // Writes config.json and model.safetensors; what stood there is removed.
 inline std::filesystem::path family_folder(const Family& family, Head head = Head::lm) {
-  const std::filesystem::path folder =
-      std::filesystem::path(::testing::TempDir()) /
-      ("rlflow_cuda_" + family.name + "_" + std::to_string(static_cast<int>(head)));
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) /
+                                       ("rlflow_cuda_" + family.name + "_" + std::to_string(static_cast<int>(head)));
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "config.json") << family.config;

@@ -341,9 +341,11 @@ TEST_P(CudaFamilies, WhatIsSavedComesBackBitForBit) {
     model->attach_optimizer({.schedule = {.peak = 1e-2}});
     const Batch batch(model->config().vocab_size);
     CudaPasses passes;
-    EXPECT_TRUE(model->apply(passes.gradient(*model, batch.chunks(600), {1, 1, {}}, [](const ChunkLoss& loss) {
-                       std::fill(loss.dlogprob.begin(), loss.dlogprob.end(), 0.01f);
-                     })).applied);
+    EXPECT_TRUE(model
+                    ->apply(passes.gradient(
+                        *model, batch.chunks(600), {1, 1, {}},
+                        [](const ChunkLoss& loss) { std::fill(loss.dlogprob.begin(), loss.dlogprob.end(), 0.01f); }))
+                    .applied);
     const std::vector<std::byte> parameters = saved(*model, "parameters"), moments = saved(*model, "optimizer");
     const auto other = CudaModel::draw(folder_, 5, gpu(dtype));
     other->attach_optimizer({.schedule = {.peak = 1e-2}});
