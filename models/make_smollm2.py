@@ -79,7 +79,7 @@ def tokenizer_config_of(reader):
     def name(key):
         return tokens[value_of(reader, f"tokenizer.ggml.{key}_token_id")]
 
-    return {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": False, "bos_token": name("bos"),
+    return {"tokenizer_class": "PreTrainedTokenizerFast", "add_prefix_space": False, "bos_token": name("bos"),
             "eos_token": name("eos"), "pad_token": name("padding"), "unk_token": name("unknown"),
             "clean_up_tokenization_spaces": False, "model_max_length": value_of(reader, "llama.context_length"),
             "chat_template": value_of(reader, "tokenizer.chat_template")}

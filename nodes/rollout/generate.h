@@ -40,7 +40,8 @@ struct GenerationSettings {
   std::uint64_t run_seed = 1;
   std::uint64_t step = 0;  // with run_seed, prompt index and sample index: the key of a response
   std::int32_t threads = 1;
-  std::int64_t slots = 64;             // most responses that one lane (a thread) decodes together
+  // Most responses that are decoded together: by one lane (a thread) of the CPU, absent: 64; on a GPU, absent: 1024.
+  std::optional<std::int64_t> slots;
   std::optional<std::int64_t> budget;  // most tokens whose keys and values are held at once, over all lanes
   std::stop_token stop;                // polled at each decode step
   std::function<void(std::int64_t finished)> progress;  // responses finished so far; may be empty
@@ -72,7 +73,8 @@ class Generator {
 
   // Prompts (none empty) → responses, prompt by prompt, `samples` each, of a model that stands on such a device. Token,
   // log-probability and length of a response depend on weights, its prompt and its key alone: never on what is
-  // generated beside it, on `threads`, `slots` or `budget`. Throws std::runtime_error when a prompt and max_new exceed
+  // generated beside it, on `threads`, `slots` or `budget`; on a GPU up to the rounding that docs/gpu.md states, though
+  // equal calls give equal bits there too. Throws std::runtime_error when a prompt and max_new exceed
   // the model's positions or the budget; returns false when stopped.
   virtual bool run(const LanguageModel& model, std::span<const std::span<const std::int32_t>> prompts,
                    const GenerationSettings& settings, std::vector<Response>& responses) = 0;

@@ -51,11 +51,8 @@ void LaneSchedule::add_prompt(const LaneInput& input, const PromptWork& work) {
   const std::size_t prompt = prompts_.size();
   prompts_.push_back({work.tokens, {}, samples_.size(), work.responses.size(), work.responses.size(), 0});
   for (std::int64_t response : work.responses) {
-    const std::uint64_t key = h64(
-        settings.purpose, {settings.run_seed, settings.step, static_cast<std::uint64_t>(response / settings.samples),
-                           static_cast<std::uint64_t>(response % settings.samples)});
     waiting_.insert(samples_.size());
-    samples_.push_back({response, prompt, key, {}});
+    samples_.push_back({response, prompt, response_key(settings, response), {}});
   }
 }
 

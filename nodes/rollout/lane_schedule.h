@@ -10,15 +10,10 @@
 
 #include "nodes/rollout/decode_lane.h"
 #include "nodes/rollout/generate.h"
+#include "nodes/rollout/generation_work.h"
 #include "nodes/rollout/kv_blocks.h"
 
 namespace rlflow {
-
-// A prompt and those of its responses that one lane generates.
-struct PromptWork {
-  std::span<const std::int32_t> tokens;
-  std::vector<std::int64_t> responses;  // indexes among all responses, ascending
-};
 
 struct LaneInput {
   const TransformerView& model;

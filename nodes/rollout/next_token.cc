@@ -59,6 +59,12 @@ bool extend_response(const GenerationSettings& settings, const ModelConfig& conf
   }
   response.tokens.push_back(token);
   response.logprob.push_back(cpu::kernels().token_logprob(z, config.vocab_size, inverse, token).logprob);
+  return goes_on(settings, config, response);
+}
+
+bool goes_on(const GenerationSettings& settings, const ModelConfig& config, Response& response) {
+  const SamplingSettings& sampling = settings.sampling;
+  const std::int32_t token = response.tokens.back();
   const auto length = static_cast<std::int64_t>(response.tokens.size());
   if (std::find(config.end_ids.begin(), config.end_ids.end(), token) != config.end_ids.end()) {
     response.finish = FinishReason::end;

@@ -14,4 +14,7 @@ namespace rlflow {
 bool extend_response(const GenerationSettings& settings, const ModelConfig& config, std::uint64_t key, float* z,
                      std::vector<float>& scratch, Response& response);
 
+// Sets response.finish by the newest of its tokens; returns whether the response goes on.
+bool goes_on(const GenerationSettings& settings, const ModelConfig& config, Response& response);
+
 }  // namespace rlflow

@@ -8,10 +8,12 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/test_size.h"
+
 namespace rlflow::testing {
 
-// Runs `script OUT COUNT [FOLDER…]` with the oracle's Python; RLFLOW_ORACLE_TOKENIZERS names further model folders,
-// joined by ":". A fatal failure where the script fails.
+// Runs `script OUT COUNT [FOLDER…]` with the oracle's Python. RLFLOW_ORACLE_TOKENIZERS names further model folders,
+// joined by ":"; in long tests models/smollm2 is one. A fatal failure where the script fails.
 inline void write_tokenizer_cases(const std::string& script, const std::filesystem::path& out, int count) {
   std::string command = std::string(std::getenv("RLFLOW_ORACLE_PYTHON")) + " " + RLFLOW_SOURCE_DIR + "/tests/oracle/" +
                         script + " " + out.string() + " " + std::to_string(count);
@@ -19,6 +21,7 @@ inline void write_tokenizer_cases(const std::string& script, const std::filesyst
     std::istringstream folders(more);
     for (std::string folder; std::getline(folders, folder, ':');) command += " " + folder;
   }
+  if (long_size()) command += std::string(" ") + RLFLOW_SOURCE_DIR + "/models/smollm2";
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
 }
 

@@ -8,6 +8,7 @@
 
 #include "nodes/format/json.h"
 #include "nodes/format/tokenizer.h"
+#include "nodes/format/unicode_text.h"
 #include "tests/oracle/oracle_script.h"
 #include "tests/support/test_size.h"
 
@@ -40,7 +41,7 @@ std::string streamed(const Tokenizer& tokenizer, const Ids& ids) {
 }
 
 struct Tally {
-  int strings = 0, failures = 0;
+  int strings = 0, failures = 0, refused = 0;
 
   void expect(bool equal, const std::string& what, const Json& line, const Json& got) {
     if (equal || ++failures > kMaxFailures) return;
@@ -56,6 +57,16 @@ void compare(const Tokenizer& tokenizer, const Json& line, Tally& tally) {
   if (!line.contains("hex")) return;
   ++tally.strings;
   const std::string text = bytes_of_hex(line["hex"].get<std::string>());
+  try {
+    tokenizer.encode(text);
+  } catch (const EncodeError&) {
+    // Some vocabularies lack bytes (SmolLM2's has 21 less): the package drops them without a word.
+    ++tally.refused;
+    std::string whole;
+    append_valid_utf8(whole, text, true);
+    tally.expect(decoded != whole, "a refusal of what is not lost", line, nullptr);
+    return;
+  }
   const Ids control = encode_control(tokenizer, text), plain = tokenizer.encode(text);
   tally.expect(control == ids, "ids with special tokens", line, control);
   tally.expect(plain == line["plain"].get<Ids>(), "ids without", line, plain);
@@ -68,6 +79,7 @@ int compare_folder(const std::filesystem::path& folder) {
   Tally tally;
   for (std::string line; std::getline(cases, line);) compare(tokenizer, Json::parse(line), tally);
   EXPECT_EQ(tally.failures, 0) << "of " << tally.strings << " strings";
+  EXPECT_LT(tally.refused, tally.strings / 10);
   return tally.strings;
 }
 
