@@ -6,6 +6,7 @@
 #include <ATen/Version.h>
 #include <torch/headeronly/version.h>
 
+#include <optional>
 #include <stdexcept>
 
 #include "nodes/batches.h"
@@ -25,10 +26,25 @@
 namespace rlflow {
 namespace {
 
-void require_executable(const PlanModel& model) {
+void require_executable(const PlanModel& model, const PlanGroup& group) {
   const std::string place = "model `" + model.name + "`: ";
-  if (model.dtype != Dtype::f32) throw std::runtime_error(place + "this build computes in f32 only");
+  if (model.dtype != Dtype::f32 && group.device == DeviceKind::cpu) {
+    throw std::runtime_error(place + "on the cpu this build computes in f32 only");
+  }
   if (model.head == Head::reward) throw std::runtime_error(place + "this build has no reward heads yet");
+}
+
+void enter_gpu_of(const PlanGroup& group) {
+  const std::string place = "group `" + group.name + "`: ";
+  if (group.last - group.first != 1) {
+    throw std::runtime_error(place + "this build computes on one GPU a group; use `" + group.name + " = gpu[" +
+                             std::to_string(group.first) + ".." + std::to_string(group.first + 1) + "]`");
+  }
+  try {
+    enter_gpu(group.first);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(place + error.what());
+  }
 }
 
 class RunLibrary final : public NodeLibrary {
@@ -37,6 +53,12 @@ class RunLibrary final : public NodeLibrary {
 
   void prepare(const Plan& plan, const std::filesystem::path& run_dir) override {
     run_dir_ = run_dir;
+    for (const PlanGroup& group : plan.groups) {
+      if (group.device == DeviceKind::gpu && !gpu_) {
+        enter_gpu_of(group);
+        gpu_ = group.first;
+      }
+    }
     const RewardPlace place = reward_place(plan.root, run_dir_);
     for (const PlanReward& reward : plan.rewards) {
       make_reward(reward, place);  // a pattern that is none is told now
@@ -62,9 +84,9 @@ class RunLibrary final : public NodeLibrary {
 
   std::unique_ptr<ModelInstance> make_model(const Plan& plan, ModelId id) override {
     const PlanModel& model = plan.models[id.index()];
-    require_executable(model);
     const PlanGroup& group = plan.groups[model.group.index()];
-    const ModelPlace place{group.device, group.first, group.threads};
+    require_executable(model, group);
+    const ModelPlace place{group.device, group.first, group.threads, model.dtype, model.trainable};
     const std::filesystem::path folder = model_folder(plan, id);
     check_vocabulary(read_tokenizer(folder).vocabulary_size(), read_model_config(folder).vocab_size, folder);
     std::unique_ptr<LanguageModel> instance = model.random_init ? draw_model(folder, model.init_seed, place, model.head)
@@ -81,15 +103,14 @@ class RunLibrary final : public NodeLibrary {
   PayloadPtr make_scalar(double value) override { return std::make_shared<Scalar>(value); }
 
   void enter_group(const PlanGroup& group) override {
-    if (group.device != DeviceKind::cpu) {
-      throw std::runtime_error("group `" + group.name + "`: this build has no GPU backend; use `" + group.name +
-                               " = cpu`");
-    }
     at::set_num_threads(group.threads);
+    if (group.device == DeviceKind::cpu) return;
+    enter_gpu_of(group);
   }
 
   std::map<std::string, std::string> environment() override {
     std::map<std::string, std::string> facts = programs_;
+    if (gpu_) facts.merge(gpu_facts(*gpu_));
     facts["libtorch"] = TORCH_VERSION;
     facts["cpu"] = at::get_cpu_capability();
     facts["cpu kernels"] = cpu::kernels_name();
@@ -124,6 +145,7 @@ class RunLibrary final : public NodeLibrary {
 
  private:
   std::filesystem::path run_dir_;                // empty until `prepare`
+  std::optional<std::int32_t> gpu_;              // the first that the plan uses
   std::map<std::string, std::string> programs_;  // digests of the files of reward programs
 };
 

@@ -32,7 +32,7 @@ class TokenReadingNode final : public Node {
   TokenReadingNode(const Plan& plan, const PlanNode& node, Kind kind)
       : name_(node.name),
         kind_(kind),
-        budget_(has(node.settings, "micro") ? int_at(node.settings, "micro") : kChunkRows),
+        budget_(has(node.settings, "micro") ? int_at(node.settings, "micro") : chunk_rows(device_of(plan, node))),
         threads_(threads_of(plan, node)),
         passes_(make_passes(device_of(plan, node))) {}
 

@@ -41,7 +41,7 @@ class UpdateCriticNode final : public Node {
  public:
   UpdateCriticNode(const Plan& plan, const PlanNode& node)
       : clip_(real_at(node.settings, "clip")),
-        cut_(update_cut(node.settings)),
+        cut_(update_cut(node.settings, device_of(plan, node))),
         aggregate_(aggregate_of(node.settings)),
         threads_(threads_of(plan, node)),
         passes_(make_passes(device_of(plan, node))) {

@@ -12,11 +12,11 @@
 
 namespace rlflow {
 
-UpdateCut update_cut(const Attributes& settings) {
+UpdateCut update_cut(const Attributes& settings, DeviceKind device) {
   UpdateCut cut;
   cut.epochs = int_at(settings, "epochs");
   cut.minibatch = has(settings, "minibatch") ? int_at(settings, "minibatch") : 0;
-  cut.micro = has(settings, "micro") ? int_at(settings, "micro") : kChunkRows;
+  cut.micro = has(settings, "micro") ? int_at(settings, "micro") : chunk_rows(device);
   return cut;
 }
 

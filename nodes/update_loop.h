@@ -17,7 +17,7 @@ struct UpdateCut {
   std::int64_t minibatch = 0;  // sequences of one optimizer step; 0: the whole batch
   std::int64_t micro = 0;      // rows of one pass
 };
-UpdateCut update_cut(const Attributes& settings);
+UpdateCut update_cut(const Attributes& settings, DeviceKind device);
 
 // The minibatches of one epoch over `sequences`: consecutive cuts of a Philox permutation by (seed, step, epoch), each
 // in ascending order; the last may be short. Without `minibatch` the batch itself.

@@ -30,7 +30,7 @@ class UpdatePairsNode final : public Node {
  public:
   UpdatePairsNode(const Plan& plan, const PlanNode& node)
       : beta_(real_at(node.settings, "beta")),
-        cut_(update_cut(node.settings)),
+        cut_(update_cut(node.settings, device_of(plan, node))),
         threads_(threads_of(plan, node)),
         passes_(make_passes(device_of(plan, node))) {
     const std::string loss = text_at(node.settings, "loss");

@@ -98,7 +98,7 @@ class UpdatePolicyNode final : public Node {
   UpdatePolicyNode(const Plan& plan, const PlanNode& node)
       : name_(node.name),
         objective_(policy_objective(node.settings)),
-        cut_(update_cut(node.settings)),
+        cut_(update_cut(node.settings, device_of(plan, node))),
         aggregate_(aggregate_of(node.settings)),
         threads_(threads_of(plan, node)),
         passes_(make_passes(device_of(plan, node))) {

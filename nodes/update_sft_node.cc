@@ -19,7 +19,7 @@ namespace {
 class UpdateSftNode final : public Node {
  public:
   UpdateSftNode(const Plan& plan, const PlanNode& node)
-      : cut_(update_cut(node.settings)),
+      : cut_(update_cut(node.settings, device_of(plan, node))),
         aggregate_(aggregate_of(node.settings)),
         threads_(threads_of(plan, node)),
         passes_(make_passes(device_of(plan, node))) {

@@ -34,6 +34,9 @@ int device_count();
 // Makes `device` the one that this thread uses. Throws where there is none of this number.
 void use_device(int device);
 
+// What the kernels are compiled for: 9.0a, which runs on no other.
+inline constexpr int kCapability = 90;
+
 struct DeviceFacts {
   std::string name;
   int capability = 0;  // 90 for 9.0

@@ -7,6 +7,7 @@
 #include "nodes/model/cpu_passes.h"
 #ifdef RLFLOW_CUDA
 #include "nodes/model/cuda_model.h"
+#include "nodes/model/cuda_passes.h"
 #endif
 
 namespace rlflow {
@@ -51,7 +52,34 @@ std::unique_ptr<LanguageModel> draw_model(const std::filesystem::path& folder, s
 
 std::unique_ptr<Passes> make_passes(DeviceKind device) {
   if (device == DeviceKind::cpu) return std::make_unique<CpuPasses>();
-  throw std::runtime_error("this build has no GPU passes");
+#ifdef RLFLOW_CUDA
+  return std::make_unique<CudaPasses>();
+#else
+  refuse_gpu();
+#endif
 }
+
+#ifdef RLFLOW_CUDA
+void enter_gpu(std::int32_t index) {
+  cuda::use_device(index);
+  const cuda::DeviceFacts facts = cuda::device_facts(index);
+  if (facts.capability != cuda::kCapability) {
+    throw std::runtime_error("GPU " + std::to_string(index) + ", " + facts.name + ", has compute capability " +
+                             std::to_string(facts.capability / 10) + "." + std::to_string(facts.capability % 10) +
+                             "; this build has code for 9.0 only");
+  }
+}
+
+std::map<std::string, std::string> gpu_facts(std::int32_t index) {
+  const cuda::CudaVersions versions = cuda::cuda_versions();
+  return {{"gpu", cuda::device_facts(index).name},
+          {"cuda driver", versions.driver},
+          {"cuda runtime", versions.runtime},
+          {"cublas", versions.cublas}};
+}
+#else
+void enter_gpu(std::int32_t) { refuse_gpu(); }
+std::map<std::string, std::string> gpu_facts(std::int32_t) { refuse_gpu(); }
+#endif
 
 }  // namespace rlflow

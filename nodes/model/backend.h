@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "nodes/model/language_model.h"
 #include "nodes/model/passes.h"
@@ -32,5 +34,11 @@ std::unique_ptr<LanguageModel> draw_model(const std::filesystem::path& folder, s
 
 // For models on a device of that kind.
 std::unique_ptr<Passes> make_passes(DeviceKind device);
+
+// Makes a GPU the one that the calling thread uses. Throws std::runtime_error where this build or machine has none.
+void enter_gpu(std::int32_t index);
+
+// Model, driver and library versions of a GPU, for the record of a run.
+std::map<std::string, std::string> gpu_facts(std::int32_t index);
 
 }  // namespace rlflow

@@ -113,6 +113,11 @@ std::unique_ptr<CudaModel> CudaModel::draw(const std::filesystem::path& folder, 
   return model;
 }
 
+std::unique_ptr<CudaModel> CudaModel::allocate(const std::filesystem::path& folder, const ModelPlace& place,
+                                               Head head) {
+  return std::unique_ptr<CudaModel>(new CudaModel(folder, read_model_config(folder), place, head));
+}
+
 CudaView CudaModel::view() const {
   const CudaRotary full = rotary_->full.view();
   const bool same = rotary_->local.cos.data() == nullptr;

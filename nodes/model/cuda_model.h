@@ -55,6 +55,10 @@ class CudaModel final : public LanguageModel {
   static std::unique_ptr<CudaModel> draw(const std::filesystem::path& folder, std::uint64_t seed,
                                          const ModelPlace& place, Head head = Head::lm);
 
+  // Shape of `folder`; set_parameters must follow before anything reads it.
+  static std::unique_ptr<CudaModel> allocate(const std::filesystem::path& folder, const ModelPlace& place,
+                                             Head head = Head::lm);
+
   WeightsDigest weights_digest() const override;
   Digest state_digest() const override;
   std::vector<std::string> parts() const override;

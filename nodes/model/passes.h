@@ -9,11 +9,16 @@
 
 #include "nodes/model/chunks.h"
 #include "nodes/model/language_model.h"
+#include "runtime/contract/plan.h"
 
 namespace rlflow {
 
-// Rows of a chunk where the program sets no `micro`: large enough for efficient products, small enough for caches.
-inline constexpr std::int64_t kChunkRows = 512;
+// Rows of a chunk where the program sets no `micro`: large enough for efficient products, small enough for the caches
+// of a CPU or the memory of a GPU.
+inline constexpr std::int64_t kChunkRows = 512, kGpuChunkRows = 8192;
+inline constexpr std::int64_t chunk_rows(DeviceKind device) {
+  return device == DeviceKind::cpu ? kChunkRows : kGpuChunkRows;
+}
 
 struct PassSettings {
   float inverse_temperature = 1;

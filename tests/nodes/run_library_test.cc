@@ -52,10 +52,13 @@ TEST(RunLibrary, RefusesWhatItHasNoCodeFor) {
   EXPECT_EQ(refusal([&] { library->make_node(plan, NodeId(0)); }),
             "node `adv`: this build has no code for score/model");
   plan.models[0].dtype = Dtype::bf16;
-  EXPECT_EQ(refusal([&] { library->make_model(plan, ModelId(0)); }), "model `policy`: this build computes in f32 only");
+  EXPECT_EQ(refusal([&] { library->make_model(plan, ModelId(0)); }),
+            "model `policy`: on the cpu this build computes in f32 only");
+#ifndef RLFLOW_CUDA
   plan.groups[0].device = DeviceKind::gpu;
   EXPECT_EQ(refusal([&] { library->enter_group(plan.groups[0]); }),
-            "group `here`: this build has no GPU backend; use `here = cpu`");
+            "group `here`: this build has no GPU backend; use a group on the cpu, or build with ./dev build --cuda");
+#endif
 }
 
 TEST(RunLibrary, NamesTheFilesThatAPlanReads) {
