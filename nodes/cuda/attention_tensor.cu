@@ -1,5 +1,7 @@
 // Attention on tensor cores. Four warps have a tile of queries (or, for the gradients of keys and values, of keys) of
 // one head, each MT·16 rows of it; tiles of the other side pass by in two stages of shared memory.
+#include <algorithm>
+
 #include "nodes/cuda/attention_tensor.h"
 #include "nodes/cuda/status.h"
 #include "nodes/cuda/tensor_core.h"
@@ -70,6 +72,14 @@ struct Walk {
 
 __device__ bool seen(int query, int key, int window) { return key <= query && (window == 0 || key + window > query); }
 
+// Blocks that share the query heads of a tile of keys, so that there are enough of them; each sums over its heads, and
+// the sums are added afterwards.
+std::int64_t parts_of(const AttentionShape& shape, const AttentionTiles& tiles) {
+  constexpr std::int64_t kEnough = 132 * 2 * 3;  // three waves on an H200
+  const std::int64_t blocks = std::max<std::int64_t>(1, tiles.key_count * shape.kv_heads);
+  return std::min(shape.heads / shape.kv_heads, (kEnough + blocks - 1) / blocks);
+}
+
 // Sums and largest of a row over the four lanes that share it.
 __device__ float quad_sum(float x) {
   x += __shfl_xor_sync(0xffffffffu, x, 1);
@@ -81,9 +91,14 @@ __device__ float quad_max(float x) {
 }
 
 // Rows g and g + 8 of each sixteen, two adjacent numbers a lane and tile of eight columns.
-template <int D, int MT>
+__device__ void store_pair(bf16* to, float low, float high) {
+  *reinterpret_cast<std::uint32_t*>(to) = packed(low, high);
+}
+__device__ void store_pair(float* to, float low, float high) { *reinterpret_cast<float2*>(to) = {low, high}; }
+
+template <int D, int MT, class T>
 __device__ void store_rows(const float (&sums)[MT][D / 8][4], const float (&factors)[MT][2], int first_row, int count,
-                           bf16* rows, std::int64_t stride) {
+                           T* rows, std::int64_t stride) {
   const int lane = threadIdx.x % kWarp;
 #pragma unroll
   for (int m = 0; m < MT; ++m) {
@@ -91,11 +106,10 @@ __device__ void store_rows(const float (&sums)[MT][D / 8][4], const float (&fact
     for (int half = 0; half < 2; ++half) {
       const int r = first_row + m * 16 + lane / 4 + half * 8;
       if (r >= count) continue;
-      bf16* to = rows + r * stride + lane % 4 * 2;
+      T* to = rows + r * stride + lane % 4 * 2;
 #pragma unroll
       for (int n = 0; n < D / 8; ++n) {
-        *reinterpret_cast<std::uint32_t*>(to + n * 8) =
-            packed(sums[m][n][2 * half] * factors[m][half], sums[m][n][2 * half + 1] * factors[m][half]);
+        store_pair(to + n * 8, sums[m][n][2 * half] * factors[m][half], sums[m][n][2 * half + 1] * factors[m][half]);
       }
     }
   }
@@ -380,7 +394,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 template <int D>
 __global__ void __launch_bounds__(kThreads, 2)
     backward_keys(AttentionShape shape, AttentionTiles tiles, const bf16* projections, const float* log_sums,
-                  const bf16* dout, const float* deltas, bf16* dprojections) {
+                  const bf16* dout, const float* deltas, bf16* dprojections, float* partials, std::int64_t rows) {
   constexpr int MT = Cut<D>::kRows, BQ = Cut<D>::kQueries, N = BQ / 8;
   constexpr int kStage = 2 * BQ * D * 2 + 2 * BQ * 4;  // queries, dout, log sums, deltas
   extern __shared__ __align__(128) char shared[];
@@ -401,7 +415,9 @@ __global__ void __launch_bounds__(kThreads, 2)
                        0,
                        0,
                        0};
-  std::int64_t turn = 0;  // of the heads that share these keys; a tile of queries passes once for each
+  // Of the heads that share these keys those of this block; a tile of queries passes once for each.
+  const std::int64_t first_turn = repeats * blockIdx.z / gridDim.z, last_turn = repeats * (blockIdx.z + 1) / gridDim.z;
+  std::int64_t turn = first_turn;
   auto fetch = [&](int stage) {
     const std::uint32_t to = keys + kPassing + stage * kStage;
     const std::int64_t head = kv_head * repeats + turn;
@@ -426,8 +442,8 @@ __global__ void __launch_bounds__(kThreads, 2)
   const float scale = shape.scale * kLog2e;
   for (int stage = 0; more; stage ^= 1) {
     const Walk<BQ, false> now = walk;
-    if (++turn == repeats) {
-      turn = 0;
+    if (++turn == last_turn) {
+      turn = first_turn;
       more = walk.advance();
     }
     if (more) {
@@ -476,9 +492,33 @@ __global__ void __launch_bounds__(kThreads, 2)
     factors[m][0] = factors[m][1] = shape.scale;
     ones[m][0] = ones[m][1] = 1;
   }
-  bf16* to = dprojections + tile.rows.begin * shape.width;
-  store_rows<D, MT>(dk, factors, warp_row, tile.rows.length, to + columns.key, shape.width);
-  store_rows<D, MT>(dv, ones, warp_row, tile.rows.length, to + columns.value, shape.width);
+  if (gridDim.z == 1) {
+    bf16* to = dprojections + tile.rows.begin * shape.width;
+    store_rows<D, MT>(dk, factors, warp_row, tile.rows.length, to + columns.key, shape.width);
+    store_rows<D, MT>(dv, ones, warp_row, tile.rows.length, to + columns.value, shape.width);
+    return;
+  }
+  const std::int64_t key_values = 2 * shape.kv_heads * D;  // numbers of a row of partial sums
+  float* to = partials + (blockIdx.z * rows + tile.rows.begin) * key_values + kv_head * D;
+  store_rows<D, MT>(dk, factors, warp_row, tile.rows.length, to, key_values);
+  store_rows<D, MT>(dv, ones, warp_row, tile.rows.length, to + shape.kv_heads * D, key_values);
+}
+
+// The key and value columns of dprojections = Σ of the partial sums, in order; four numbers a thread.
+__global__ void add_parts(const float* partials, std::int64_t parts, std::int64_t rows, std::int64_t key_values,
+                          bf16* to, std::int64_t width) {
+  const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t a_row = key_values / 4;
+  if (index >= rows * a_row) return;
+  const std::int64_t row = index / a_row, c = (index - row * a_row) * 4;
+  float sum[4] = {};
+  for (std::int64_t p = 0; p < parts; ++p) {
+    float v[4];
+    load<float, 4>(partials + (p * rows + row) * key_values + c, v);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) sum[k] += v[k];
+  }
+  store<bf16, 4>(to + row * width + c, sum);
 }
 
 template <class Kernel>
@@ -497,9 +537,9 @@ void launch_forward(const AttentionShape& shape, const AttentionTiles& tiles, co
 }
 
 template <int D>
-void launch_backward(const AttentionShape& shape, const AttentionTiles& tiles, const bf16* projections,
-                     const float* log_sums, const bf16* dout, bf16* dprojections, const float* deltas,
-                     const Stream& stream) {
+void launch_backward(const AttentionShape& shape, const AttentionTiles& tiles, std::int64_t rows,
+                     const bf16* projections, const float* log_sums, const bf16* dout, bf16* dprojections,
+                     const float* deltas, float* partials, const Stream& stream) {
   constexpr int kOfQueries = (2 * kTileRows<D> + 4 * Cut<D>::kBackwardKeys) * D * 2;
   constexpr int kOfKeys = (2 * kTileRows<D> + 4 * Cut<D>::kQueries) * D * 2 + 4 * Cut<D>::kQueries * 4;
   allow_shared(backward_queries<D>, kOfQueries);
@@ -508,10 +548,17 @@ void launch_backward(const AttentionShape& shape, const AttentionTiles& tiles, c
   backward_queries<D><<<queries, kThreads, kOfQueries, stream.get()>>>(shape, tiles, projections, log_sums, dout,
                                                                        deltas, dprojections);
   require_launched("attention_tensor_backward, queries");
-  const dim3 keys(static_cast<unsigned>(tiles.key_count), static_cast<unsigned>(shape.kv_heads));
-  backward_keys<D>
-      <<<keys, kThreads, kOfKeys, stream.get()>>>(shape, tiles, projections, log_sums, dout, deltas, dprojections);
+  const std::int64_t parts = parts_of(shape, tiles), key_values = 2 * shape.kv_heads * D;
+  const dim3 keys(static_cast<unsigned>(tiles.key_count), static_cast<unsigned>(shape.kv_heads),
+                  static_cast<unsigned>(parts));
+  backward_keys<D><<<keys, kThreads, kOfKeys, stream.get()>>>(shape, tiles, projections, log_sums, dout, deltas,
+                                                              dprojections, partials, rows);
   require_launched("attention_tensor_backward, keys");
+  if (parts == 1) return;
+  const std::int64_t threads = rows * key_values / 4;
+  add_parts<<<static_cast<unsigned>((threads + 255) / 256), 256, 0, stream.get()>>>(
+      partials, parts, rows, key_values, dprojections + shape.heads * D, shape.width);
+  require_launched("attention_tensor_backward, parts");
 }
 
 }  // namespace
@@ -536,16 +583,21 @@ void attention_tensor(const AttentionShape& shape, const AttentionTiles& tiles, 
   }
 }
 
-void attention_tensor_backward(const AttentionShape& shape, const AttentionTiles& tiles, const void* projections,
-                               const float* log_sums, const void* dout, void* dprojections, const float* deltas,
-                               const Stream& stream) {
+std::int64_t tensor_scratch(const AttentionShape& shape, const AttentionTiles& tiles, std::int64_t rows) {
+  const std::int64_t parts = parts_of(shape, tiles);
+  return parts == 1 ? 0 : parts * rows * 2 * shape.kv_heads * shape.head_dim * 4;
+}
+
+void attention_tensor_backward(const AttentionShape& shape, const AttentionTiles& tiles, std::int64_t rows,
+                               const void* projections, const float* log_sums, const void* dout, void* dprojections,
+                               const float* deltas, float* partials, const Stream& stream) {
   if (tiles.query_count == 0) return;
   const auto *p = static_cast<const bf16*>(projections), *d = static_cast<const bf16*>(dout);
   auto* dp = static_cast<bf16*>(dprojections);
   if (shape.head_dim == 64) {
-    launch_backward<64>(shape, tiles, p, log_sums, d, dp, deltas, stream);
+    launch_backward<64>(shape, tiles, rows, p, log_sums, d, dp, deltas, partials, stream);
   } else {
-    launch_backward<128>(shape, tiles, p, log_sums, d, dp, deltas, stream);
+    launch_backward<128>(shape, tiles, rows, p, log_sums, d, dp, deltas, partials, stream);
   }
 }
 
