@@ -20,14 +20,22 @@ template <int D>
 struct Cut;
 template <>
 struct Cut<64> {
-  static constexpr int kRows = 2, kForwardKeys = 64, kBackwardKeys = 32, kQueries = 32;
+  static constexpr int kRows = 2, kForwardKeys = 64, kBackwardKeys = 32, kQueries = 64, kBlock = 16;
 };
 template <>
 struct Cut<128> {
-  static constexpr int kRows = 1, kForwardKeys = 64, kBackwardKeys = 32, kQueries = 32;
+  static constexpr int kRows = 1, kForwardKeys = 64, kBackwardKeys = 32, kQueries = 32, kBlock = 16;
 };
 template <int D>
 constexpr int kTileRows = Cut<D>::kRows * 64;
+
+// Does any query of first_query … last_query see any key of first_key … last_key; do all see all? Positions.
+__device__ bool any_seen(int first_query, int last_query, int first_key, int last_key, int window) {
+  return first_key <= last_query && (window == 0 || last_key + window > first_query);
+}
+__device__ bool all_seen(int first_query, int last_query, int first_key, int last_key, int window) {
+  return last_key <= first_query && (window == 0 || first_key + window > last_query);
+}
 
 // Walks over the tiles of `kStep` rows of a list of spans that a tile meets.
 template <int kStep, bool kKeysPass>
@@ -50,9 +58,10 @@ struct Walk {
       position = at.position + begin;
       count = min(kStep, at.length - begin);
       const int passing_last = position + count - 1;
-      const bool met = kKeysPass ? position <= last && (window == 0 || passing_last + window > first)
-                                 : first <= passing_last && (window == 0 || last + window > position);
-      if (met) return true;
+      if (kKeysPass ? any_seen(first, last, position, passing_last, window)
+                    : any_seen(position, passing_last, first, last, window)) {
+        return true;
+      }
       begin += kStep;
     }
     return false;
@@ -60,13 +69,6 @@ struct Walk {
   __device__ bool advance() {
     begin += kStep;
     return settle();
-  }
-  // Does every pair of the two tiles see each other? The standing tile's missing rows do not matter.
-  __device__ bool whole(int standing_last) const {
-    if (count < kStep) return false;
-    const int passing_last = position + kStep - 1;
-    return kKeysPass ? passing_last <= first && (window == 0 || position + window > standing_last)
-                     : standing_last <= position && (window == 0 || first + window > passing_last);
   }
 };
 
@@ -117,13 +119,14 @@ __device__ void store_rows(const float (&sums)[MT][D / 8][4], const float (&fact
 
 // sums[MT·16, N·8] += left factors (registers) · transposed rows of a tile.
 template <int D, int MT, int N>
-__device__ void multiply_rows(float (&sums)[MT][N][4], const std::uint32_t (&left)[MT][D / 16][4], std::uint32_t tile) {
+__device__ void multiply_rows(float (&sums)[MT][N][4], const std::uint32_t (&left)[MT][D / 16][4], std::uint32_t tile,
+                              int first_row) {
 #pragma unroll
   for (int k = 0; k < D / 16; ++k) {
 #pragma unroll
     for (int n = 0; n < N; n += 2) {
       std::uint32_t b[4];
-      load_right_of_rows<D>(b, tile, n * 8, k);
+      load_right_of_rows<D>(b, tile, first_row + n * 8, k);
 #pragma unroll
       for (int m = 0; m < MT; ++m) {
         multiply_add(sums[m][n], left[m][k], b[0], b[1]);
@@ -134,7 +137,8 @@ __device__ void multiply_rows(float (&sums)[MT][N][4], const std::uint32_t (&lef
 }
 // The same with the left factors in a tile, from `row` on.
 template <int D, int MT, int N>
-__device__ void multiply_tiles(float (&sums)[MT][N][4], std::uint32_t left, int row, std::uint32_t tile) {
+__device__ void multiply_tiles(float (&sums)[MT][N][4], std::uint32_t left, int row, std::uint32_t tile,
+                               int first_row) {
 #pragma unroll
   for (int k = 0; k < D / 16; ++k) {
     std::uint32_t a[MT][4];
@@ -143,7 +147,7 @@ __device__ void multiply_tiles(float (&sums)[MT][N][4], std::uint32_t left, int 
 #pragma unroll
     for (int n = 0; n < N; n += 2) {
       std::uint32_t b[4];
-      load_right_of_rows<D>(b, tile, n * 8, k);
+      load_right_of_rows<D>(b, tile, first_row + n * 8, k);
 #pragma unroll
       for (int m = 0; m < MT; ++m) {
         multiply_add(sums[m][n], a[m], b[0], b[1]);
@@ -154,7 +158,8 @@ __device__ void multiply_tiles(float (&sums)[MT][N][4], std::uint32_t left, int 
 }
 // sums[MT·16, D] += scores[MT·16, N·8] rounded to bf16 · rows of a tile.
 template <int D, int MT, int N>
-__device__ void multiply_scores(float (&sums)[MT][D / 8][4], const float (&scores)[MT][N][4], std::uint32_t tile) {
+__device__ void multiply_scores(float (&sums)[MT][D / 8][4], const float (&scores)[MT][N][4], std::uint32_t tile,
+                                int first_row) {
 #pragma unroll
   for (int k = 0; k < N / 2; ++k) {
     std::uint32_t a[MT][4];
@@ -163,7 +168,7 @@ __device__ void multiply_scores(float (&sums)[MT][D / 8][4], const float (&score
 #pragma unroll
     for (int n = 0; n < D / 16; ++n) {
       std::uint32_t b[4];
-      load_right<D>(b, tile, k * 16, n);
+      load_right<D>(b, tile, first_row + k * 16, n);
 #pragma unroll
       for (int m = 0; m < MT; ++m) {
         multiply_add(sums[m][2 * n], a[m], b[0], b[1]);
@@ -222,6 +227,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 #pragma unroll
     for (int k = 0; k < D / 16; ++k) load_left<D>(q[m][k], queries, warp_row + m * 16, k);
   }
+  const int first_query = tile.rows.position + warp_row, last_query = first_query + MT * 16 - 1;  // of the warp
   float o[MT][D / 8][4] = {}, top[MT][2], mass[MT][2] = {};
 #pragma unroll
   for (int m = 0; m < MT; ++m) top[m][0] = top[m][1] = -INFINITY;
@@ -236,16 +242,20 @@ __global__ void __launch_bounds__(kThreads, 2)
       wait_for_copies<0>();
     }
     __syncthreads();
+    if (!any_seen(first_query, last_query, now.position, now.position + BN - 1, now.window)) {
+      __syncthreads();
+      continue;
+    }
     float s[MT][N][4] = {};
-    multiply_rows<D, MT, N>(s, q, keys_at(stage));
-    if (!now.whole(now.last)) {
+    multiply_rows<D, MT, N>(s, q, keys_at(stage), 0);
+    if (now.count < BN || !all_seen(first_query, last_query, now.position, now.position + BN - 1, now.window)) {
 #pragma unroll
       for (int m = 0; m < MT; ++m) {
 #pragma unroll
         for (int n = 0; n < N; ++n) {
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
-            const int query = tile.rows.position + warp_row + m * 16 + lane / 4 + i / 2 * 8;
+            const int query = first_query + m * 16 + lane / 4 + i / 2 * 8;
             const int j = n * 8 + lane % 4 * 2 + i % 2;
             if (j >= now.count || !seen(query, now.position + j, now.window)) s[m][n][i] = -INFINITY;
           }
@@ -261,13 +271,13 @@ __global__ void __launch_bounds__(kThreads, 2)
         for (int n = 0; n < N; ++n) largest = fmaxf(largest, fmaxf(s[m][n][2 * half], s[m][n][2 * half + 1]));
         largest = fmaxf(top[m][half], quad_max(largest) * scale);
         const float base = largest == -INFINITY ? 0 : largest;  // nothing seen yet
-        const float fade = exp2f(top[m][half] - base);
+        const float fade = power_of_two(top[m][half] - base);
         float sum = 0;
 #pragma unroll
         for (int n = 0; n < N; ++n) {
 #pragma unroll
           for (int i = 0; i < 2; ++i) {
-            const float e = exp2f(s[m][n][2 * half + i] * scale - base);
+            const float e = power_of_two(s[m][n][2 * half + i] * scale - base);
             s[m][n][2 * half + i] = e;
             sum += e;
           }
@@ -281,7 +291,7 @@ __global__ void __launch_bounds__(kThreads, 2)
         }
       }
     }
-    multiply_scores<D, MT, N>(o, s, keys_at(stage) + BN * D * 2);
+    multiply_scores<D, MT, N>(o, s, keys_at(stage) + BN * D * 2, 0);
     __syncthreads();
   }
   float factors[MT][2];
@@ -337,6 +347,7 @@ __global__ void __launch_bounds__(kThreads, 2)
                                         tile.rows.length);
   bool more = walk.settle();
   fetch(0);
+  const int first_query = tile.rows.position + warp_row, last_query = first_query + MT * 16 - 1;  // of the warp
   float log_sum[MT][2], delta[MT][2];
 #pragma unroll
   for (int m = 0; m < MT; ++m) {
@@ -347,6 +358,17 @@ __global__ void __launch_bounds__(kThreads, 2)
       const std::int64_t at = (tile.rows.begin + r) * shape.heads + head;
       log_sum[m][half] = there ? log_sums[at] * kLog2e : 0;
       delta[m][half] = there ? deltas[at] : 0;
+    }
+  }
+  wait_for_copies<0>();
+  __syncthreads();
+  std::uint32_t q[MT][D / 16][4], d[MT][D / 16][4];
+#pragma unroll
+  for (int m = 0; m < MT; ++m) {
+#pragma unroll
+    for (int k = 0; k < D / 16; ++k) {
+      load_left<D>(q[m][k], queries, warp_row + m * 16, k);
+      load_left<D>(d[m][k], douts, warp_row + m * 16, k);
     }
   }
   float dq[MT][D / 8][4] = {};
@@ -361,19 +383,24 @@ __global__ void __launch_bounds__(kThreads, 2)
       wait_for_copies<0>();
     }
     __syncthreads();
+    if (!any_seen(first_query, last_query, now.position, now.position + BN - 1, now.window)) {
+      __syncthreads();
+      continue;
+    }
     float s[MT][N][4] = {}, dp[MT][N][4] = {};
-    multiply_tiles<D, MT, N>(s, queries, warp_row, keys_at(stage));
-    multiply_tiles<D, MT, N>(dp, douts, warp_row, keys_at(stage) + BN * D * 2);
-    const bool whole = now.whole(now.last);
+    multiply_rows<D, MT, N>(s, q, keys_at(stage), 0);
+    multiply_rows<D, MT, N>(dp, d, keys_at(stage) + BN * D * 2, 0);
+    const bool whole =
+        now.count == BN && all_seen(first_query, last_query, now.position, now.position + BN - 1, now.window);
 #pragma unroll
     for (int m = 0; m < MT; ++m) {
 #pragma unroll
       for (int n = 0; n < N; ++n) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          float p = exp2f(s[m][n][i] * scale - log_sum[m][i / 2]);
+          float p = power_of_two(s[m][n][i] * scale - log_sum[m][i / 2]);
           if (!whole) {
-            const int query = tile.rows.position + warp_row + m * 16 + lane / 4 + i / 2 * 8;
+            const int query = first_query + m * 16 + lane / 4 + i / 2 * 8;
             const int j = n * 8 + lane % 4 * 2 + i % 2;
             if (j >= now.count || !seen(query, now.position + j, now.window)) p = 0;
           }
@@ -381,7 +408,7 @@ __global__ void __launch_bounds__(kThreads, 2)
         }
       }
     }
-    multiply_scores<D, MT, N>(dq, s, keys_at(stage));
+    multiply_scores<D, MT, N>(dq, s, keys_at(stage), 0);
     __syncthreads();
   }
   float factors[MT][2];
@@ -395,7 +422,8 @@ template <int D>
 __global__ void __launch_bounds__(kThreads, 2)
     backward_keys(AttentionShape shape, AttentionTiles tiles, const bf16* projections, const float* log_sums,
                   const bf16* dout, const float* deltas, bf16* dprojections, float* partials, std::int64_t rows) {
-  constexpr int MT = Cut<D>::kRows, BQ = Cut<D>::kQueries, N = BQ / 8;
+  constexpr int MT = Cut<D>::kRows, BQ = Cut<D>::kQueries;
+  constexpr int kBlock = Cut<D>::kBlock, N = kBlock / 8;  // queries whose scores a warp holds at once
   constexpr int kStage = 2 * BQ * D * 2 + 2 * BQ * 4;  // queries, dout, log sums, deltas
   extern __shared__ __align__(128) char shared[];
   const std::uint32_t keys = shared_address(shared), values = keys + kTileRows<D> * D * 2;
@@ -424,6 +452,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     fetch_rows<D, BQ, kThreads>(to, projections + walk.row * shape.width + head * D, shape.width, walk.count);
     fetch_rows<D, BQ, kThreads>(to + BQ * D * 2, dout + (walk.row * shape.heads + head) * D, shape.heads * D,
                                 walk.count);
+    static_assert(2 * BQ <= kThreads);
     if (threadIdx.x < 2 * BQ) {
       const int j = static_cast<int>(threadIdx.x) % BQ;
       const bool there = j < walk.count;
@@ -438,6 +467,15 @@ __global__ void __launch_bounds__(kThreads, 2)
   fetch_rows<D, kTileRows<D>, kThreads>(values, own + columns.value, shape.width, tile.rows.length);
   bool more = walk.settle();
   fetch(0);
+  wait_for_copies<0>();
+  __syncthreads();
+  std::uint32_t k[MT][D / 16][4];
+#pragma unroll
+  for (int m = 0; m < MT; ++m) {
+#pragma unroll
+    for (int c = 0; c < D / 16; ++c) load_left<D>(k[m][c], keys, warp_row + m * 16, c);
+  }
+  const int first_key = tile.rows.position + warp_row, last_key = first_key + MT * 16 - 1;  // of the warp
   float dk[MT][D / 8][4] = {}, dv[MT][D / 8][4] = {};
   const float scale = shape.scale * kLog2e;
   for (int stage = 0; more; stage ^= 1) {
@@ -455,35 +493,41 @@ __global__ void __launch_bounds__(kThreads, 2)
     __syncthreads();
     const std::uint32_t queries = keys + kPassing + stage * kStage, douts = queries + BQ * D * 2;
     const float* numbers = reinterpret_cast<const float*>(shared + kPassing + stage * kStage + 2 * BQ * D * 2);
-    float p[MT][N][4] = {}, ds[MT][N][4] = {};
-    multiply_tiles<D, MT, N>(p, keys, warp_row, queries);
-    multiply_tiles<D, MT, N>(ds, values, warp_row, douts);
-    const bool whole = now.whole(now.last);
+#pragma unroll 1
+    for (int begin = 0; begin < now.count; begin += kBlock) {
+      const int first_query = now.position + begin, last_query = first_query + kBlock - 1;
+      if (!any_seen(first_query, last_query, first_key, last_key, now.window)) continue;
+      float p[MT][N][4] = {}, ds[MT][N][4] = {};
+      multiply_rows<D, MT, N>(p, k, queries, begin);
+      multiply_tiles<D, MT, N>(ds, values, warp_row, douts, begin);
+      const bool whole =
+          begin + kBlock <= now.count && all_seen(first_query, last_query, first_key, last_key, now.window);
 #pragma unroll
-    for (int n = 0; n < N; ++n) {
-      float log_sum[2], delta[2];
+      for (int n = 0; n < N; ++n) {
+        float log_sum[2], delta[2];
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        log_sum[i] = numbers[n * 8 + lane % 4 * 2 + i] * kLog2e;
-        delta[i] = numbers[BQ + n * 8 + lane % 4 * 2 + i];
-      }
+        for (int i = 0; i < 2; ++i) {
+          log_sum[i] = numbers[begin + n * 8 + lane % 4 * 2 + i] * kLog2e;
+          delta[i] = numbers[BQ + begin + n * 8 + lane % 4 * 2 + i];
+        }
 #pragma unroll
-      for (int m = 0; m < MT; ++m) {
+        for (int m = 0; m < MT; ++m) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          float e = exp2f(p[m][n][i] * scale - log_sum[i % 2]);
-          if (!whole) {
-            const int key = tile.rows.position + warp_row + m * 16 + lane / 4 + i / 2 * 8;
-            const int j = n * 8 + lane % 4 * 2 + i % 2;
-            if (j >= now.count || !seen(now.position + j, key, now.window)) e = 0;
+          for (int i = 0; i < 4; ++i) {
+            float e = power_of_two(p[m][n][i] * scale - log_sum[i % 2]);
+            if (!whole) {
+              const int key = first_key + m * 16 + lane / 4 + i / 2 * 8;
+              const int j = begin + n * 8 + lane % 4 * 2 + i % 2;
+              if (j >= now.count || !seen(now.position + j, key, now.window)) e = 0;
+            }
+            p[m][n][i] = e;
+            ds[m][n][i] = e * (ds[m][n][i] - delta[i % 2]);
           }
-          p[m][n][i] = e;
-          ds[m][n][i] = e * (ds[m][n][i] - delta[i % 2]);
         }
       }
+      multiply_scores<D, MT, N>(dv, p, douts, begin);
+      multiply_scores<D, MT, N>(dk, ds, queries, begin);
     }
-    multiply_scores<D, MT, N>(dv, p, douts);
-    multiply_scores<D, MT, N>(dk, ds, queries);
     __syncthreads();
   }
   float factors[MT][2], ones[MT][2];
