@@ -424,7 +424,7 @@ __global__ void __launch_bounds__(kThreads, 2)
                   const bf16* dout, const float* deltas, bf16* dprojections, float* partials, std::int64_t rows) {
   constexpr int MT = Cut<D>::kRows, BQ = Cut<D>::kQueries;
   constexpr int kBlock = Cut<D>::kBlock, N = kBlock / 8;  // queries whose scores a warp holds at once
-  constexpr int kStage = 2 * BQ * D * 2 + 2 * BQ * 4;  // queries, dout, log sums, deltas
+  constexpr int kStage = 2 * BQ * D * 2 + 2 * BQ * 4;     // queries, dout, log sums, deltas
   extern __shared__ __align__(128) char shared[];
   const std::uint32_t keys = shared_address(shared), values = keys + kTileRows<D> * D * 2;
   constexpr int kPassing = 2 * kTileRows<D> * D * 2;
