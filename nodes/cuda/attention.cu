@@ -72,9 +72,13 @@ void attention(const AttentionShape& shape, const AttentionTiles& tiles, const v
   attention_plain(shape, tiles, projections, out, log_sums, stream);
 }
 
+std::int64_t attention_scratch(const AttentionShape& shape, const AttentionTiles& tiles, std::int64_t rows) {
+  return on_tensor_cores(shape) ? tensor_scratch(shape, tiles, rows) : 0;
+}
+
 void attention_backward(const AttentionShape& shape, const AttentionTiles& tiles, std::int64_t rows,
                         const void* projections, const void* out, const float* log_sums, const void* dout,
-                        void* dprojections, float* deltas, const Stream& stream) {
+                        void* dprojections, float* deltas, void* partials, const Stream& stream) {
   if (rows == 0) return;
   const std::int64_t count = rows * shape.heads;
   with_type(shape.type, [&](auto zero) {
@@ -83,7 +87,8 @@ void attention_backward(const AttentionShape& shape, const AttentionTiles& tiles
   });
   require_launched("sum_deltas");
   if (on_tensor_cores(shape)) {
-    return attention_tensor_backward(shape, tiles, projections, log_sums, dout, dprojections, deltas, stream);
+    return attention_tensor_backward(shape, tiles, rows, projections, log_sums, dout, dprojections, deltas,
+                                     static_cast<float*>(partials), stream);
   }
   attention_plain_backward(shape, tiles, projections, log_sums, dout, dprojections, deltas, stream);
 }

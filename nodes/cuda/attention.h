@@ -51,9 +51,11 @@ TileRows tile_rows(const AttentionShape& shape);
 void attention(const AttentionShape& shape, const AttentionTiles& tiles, const void* projections, void* out,
                float* log_sums, const Stream& stream);
 
-// dprojections [rows, width] is written whole; `deltas` f32[rows, heads] is scratch.
+// dprojections [rows, width] is written whole; `deltas` f32[rows, heads] and `partials`, of attention_scratch bytes,
+// are scratch.
+std::int64_t attention_scratch(const AttentionShape& shape, const AttentionTiles& tiles, std::int64_t rows);
 void attention_backward(const AttentionShape& shape, const AttentionTiles& tiles, std::int64_t rows,
                         const void* projections, const void* out, const float* log_sums, const void* dout,
-                        void* dprojections, float* deltas, const Stream& stream);
+                        void* dprojections, float* deltas, void* partials, const Stream& stream);
 
 }  // namespace rlflow::cuda

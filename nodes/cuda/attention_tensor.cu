@@ -1,5 +1,7 @@
 // Attention on tensor cores. Four warps have a tile of queries (or, for the gradients of keys and values, of keys) of
 // one head, each MT·16 rows of it; tiles of the other side pass by in two stages of shared memory.
+#include <algorithm>
+
 #include "nodes/cuda/attention_tensor.h"
 #include "nodes/cuda/status.h"
 #include "nodes/cuda/tensor_core.h"
@@ -18,14 +20,22 @@ template <int D>
 struct Cut;
 template <>
 struct Cut<64> {
-  static constexpr int kRows = 2, kForwardKeys = 64, kBackwardKeys = 32, kQueries = 32;
+  static constexpr int kRows = 2, kForwardKeys = 64, kBackwardKeys = 32, kQueries = 64, kBlock = 16;
 };
 template <>
 struct Cut<128> {
-  static constexpr int kRows = 1, kForwardKeys = 64, kBackwardKeys = 32, kQueries = 32;
+  static constexpr int kRows = 1, kForwardKeys = 64, kBackwardKeys = 32, kQueries = 32, kBlock = 16;
 };
 template <int D>
 constexpr int kTileRows = Cut<D>::kRows * 64;
+
+// Does any query of first_query … last_query see any key of first_key … last_key; do all see all? Positions.
+__device__ bool any_seen(int first_query, int last_query, int first_key, int last_key, int window) {
+  return first_key <= last_query && (window == 0 || last_key + window > first_query);
+}
+__device__ bool all_seen(int first_query, int last_query, int first_key, int last_key, int window) {
+  return last_key <= first_query && (window == 0 || first_key + window > last_query);
+}
 
 // Walks over the tiles of `kStep` rows of a list of spans that a tile meets.
 template <int kStep, bool kKeysPass>
@@ -48,9 +58,10 @@ struct Walk {
       position = at.position + begin;
       count = min(kStep, at.length - begin);
       const int passing_last = position + count - 1;
-      const bool met = kKeysPass ? position <= last && (window == 0 || passing_last + window > first)
-                                 : first <= passing_last && (window == 0 || last + window > position);
-      if (met) return true;
+      if (kKeysPass ? any_seen(first, last, position, passing_last, window)
+                    : any_seen(position, passing_last, first, last, window)) {
+        return true;
+      }
       begin += kStep;
     }
     return false;
@@ -59,16 +70,17 @@ struct Walk {
     begin += kStep;
     return settle();
   }
-  // Does every pair of the two tiles see each other? The standing tile's missing rows do not matter.
-  __device__ bool whole(int standing_last) const {
-    if (count < kStep) return false;
-    const int passing_last = position + kStep - 1;
-    return kKeysPass ? passing_last <= first && (window == 0 || position + window > standing_last)
-                     : standing_last <= position && (window == 0 || first + window > passing_last);
-  }
 };
 
 __device__ bool seen(int query, int key, int window) { return key <= query && (window == 0 || key + window > query); }
+
+// Blocks that share the query heads of a tile of keys, so that there are enough of them; each sums over its heads, and
+// the sums are added afterwards.
+std::int64_t parts_of(const AttentionShape& shape, const AttentionTiles& tiles) {
+  constexpr std::int64_t kEnough = 132 * 2 * 3;  // three waves on an H200
+  const std::int64_t blocks = std::max<std::int64_t>(1, tiles.key_count * shape.kv_heads);
+  return std::min(shape.heads / shape.kv_heads, (kEnough + blocks - 1) / blocks);
+}
 
 // Sums and largest of a row over the four lanes that share it.
 __device__ float quad_sum(float x) {
@@ -81,9 +93,14 @@ __device__ float quad_max(float x) {
 }
 
 // Rows g and g + 8 of each sixteen, two adjacent numbers a lane and tile of eight columns.
-template <int D, int MT>
+__device__ void store_pair(bf16* to, float low, float high) {
+  *reinterpret_cast<std::uint32_t*>(to) = packed(low, high);
+}
+__device__ void store_pair(float* to, float low, float high) { *reinterpret_cast<float2*>(to) = {low, high}; }
+
+template <int D, int MT, class T>
 __device__ void store_rows(const float (&sums)[MT][D / 8][4], const float (&factors)[MT][2], int first_row, int count,
-                           bf16* rows, std::int64_t stride) {
+                           T* rows, std::int64_t stride) {
   const int lane = threadIdx.x % kWarp;
 #pragma unroll
   for (int m = 0; m < MT; ++m) {
@@ -91,11 +108,10 @@ __device__ void store_rows(const float (&sums)[MT][D / 8][4], const float (&fact
     for (int half = 0; half < 2; ++half) {
       const int r = first_row + m * 16 + lane / 4 + half * 8;
       if (r >= count) continue;
-      bf16* to = rows + r * stride + lane % 4 * 2;
+      T* to = rows + r * stride + lane % 4 * 2;
 #pragma unroll
       for (int n = 0; n < D / 8; ++n) {
-        *reinterpret_cast<std::uint32_t*>(to + n * 8) =
-            packed(sums[m][n][2 * half] * factors[m][half], sums[m][n][2 * half + 1] * factors[m][half]);
+        store_pair(to + n * 8, sums[m][n][2 * half] * factors[m][half], sums[m][n][2 * half + 1] * factors[m][half]);
       }
     }
   }
@@ -103,13 +119,14 @@ __device__ void store_rows(const float (&sums)[MT][D / 8][4], const float (&fact
 
 // sums[MT·16, N·8] += left factors (registers) · transposed rows of a tile.
 template <int D, int MT, int N>
-__device__ void multiply_rows(float (&sums)[MT][N][4], const std::uint32_t (&left)[MT][D / 16][4], std::uint32_t tile) {
+__device__ void multiply_rows(float (&sums)[MT][N][4], const std::uint32_t (&left)[MT][D / 16][4], std::uint32_t tile,
+                              int first_row) {
 #pragma unroll
   for (int k = 0; k < D / 16; ++k) {
 #pragma unroll
     for (int n = 0; n < N; n += 2) {
       std::uint32_t b[4];
-      load_right_of_rows<D>(b, tile, n * 8, k);
+      load_right_of_rows<D>(b, tile, first_row + n * 8, k);
 #pragma unroll
       for (int m = 0; m < MT; ++m) {
         multiply_add(sums[m][n], left[m][k], b[0], b[1]);
@@ -120,7 +137,8 @@ __device__ void multiply_rows(float (&sums)[MT][N][4], const std::uint32_t (&lef
 }
 // The same with the left factors in a tile, from `row` on.
 template <int D, int MT, int N>
-__device__ void multiply_tiles(float (&sums)[MT][N][4], std::uint32_t left, int row, std::uint32_t tile) {
+__device__ void multiply_tiles(float (&sums)[MT][N][4], std::uint32_t left, int row, std::uint32_t tile,
+                               int first_row) {
 #pragma unroll
   for (int k = 0; k < D / 16; ++k) {
     std::uint32_t a[MT][4];
@@ -129,7 +147,7 @@ __device__ void multiply_tiles(float (&sums)[MT][N][4], std::uint32_t left, int 
 #pragma unroll
     for (int n = 0; n < N; n += 2) {
       std::uint32_t b[4];
-      load_right_of_rows<D>(b, tile, n * 8, k);
+      load_right_of_rows<D>(b, tile, first_row + n * 8, k);
 #pragma unroll
       for (int m = 0; m < MT; ++m) {
         multiply_add(sums[m][n], a[m], b[0], b[1]);
@@ -140,7 +158,8 @@ __device__ void multiply_tiles(float (&sums)[MT][N][4], std::uint32_t left, int 
 }
 // sums[MT·16, D] += scores[MT·16, N·8] rounded to bf16 · rows of a tile.
 template <int D, int MT, int N>
-__device__ void multiply_scores(float (&sums)[MT][D / 8][4], const float (&scores)[MT][N][4], std::uint32_t tile) {
+__device__ void multiply_scores(float (&sums)[MT][D / 8][4], const float (&scores)[MT][N][4], std::uint32_t tile,
+                                int first_row) {
 #pragma unroll
   for (int k = 0; k < N / 2; ++k) {
     std::uint32_t a[MT][4];
@@ -149,7 +168,7 @@ __device__ void multiply_scores(float (&sums)[MT][D / 8][4], const float (&score
 #pragma unroll
     for (int n = 0; n < D / 16; ++n) {
       std::uint32_t b[4];
-      load_right<D>(b, tile, k * 16, n);
+      load_right<D>(b, tile, first_row + k * 16, n);
 #pragma unroll
       for (int m = 0; m < MT; ++m) {
         multiply_add(sums[m][2 * n], a[m], b[0], b[1]);
@@ -208,6 +227,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 #pragma unroll
     for (int k = 0; k < D / 16; ++k) load_left<D>(q[m][k], queries, warp_row + m * 16, k);
   }
+  const int first_query = tile.rows.position + warp_row, last_query = first_query + MT * 16 - 1;  // of the warp
   float o[MT][D / 8][4] = {}, top[MT][2], mass[MT][2] = {};
 #pragma unroll
   for (int m = 0; m < MT; ++m) top[m][0] = top[m][1] = -INFINITY;
@@ -222,16 +242,20 @@ __global__ void __launch_bounds__(kThreads, 2)
       wait_for_copies<0>();
     }
     __syncthreads();
+    if (!any_seen(first_query, last_query, now.position, now.position + BN - 1, now.window)) {
+      __syncthreads();
+      continue;
+    }
     float s[MT][N][4] = {};
-    multiply_rows<D, MT, N>(s, q, keys_at(stage));
-    if (!now.whole(now.last)) {
+    multiply_rows<D, MT, N>(s, q, keys_at(stage), 0);
+    if (now.count < BN || !all_seen(first_query, last_query, now.position, now.position + BN - 1, now.window)) {
 #pragma unroll
       for (int m = 0; m < MT; ++m) {
 #pragma unroll
         for (int n = 0; n < N; ++n) {
 #pragma unroll
           for (int i = 0; i < 4; ++i) {
-            const int query = tile.rows.position + warp_row + m * 16 + lane / 4 + i / 2 * 8;
+            const int query = first_query + m * 16 + lane / 4 + i / 2 * 8;
             const int j = n * 8 + lane % 4 * 2 + i % 2;
             if (j >= now.count || !seen(query, now.position + j, now.window)) s[m][n][i] = -INFINITY;
           }
@@ -247,13 +271,13 @@ __global__ void __launch_bounds__(kThreads, 2)
         for (int n = 0; n < N; ++n) largest = fmaxf(largest, fmaxf(s[m][n][2 * half], s[m][n][2 * half + 1]));
         largest = fmaxf(top[m][half], quad_max(largest) * scale);
         const float base = largest == -INFINITY ? 0 : largest;  // nothing seen yet
-        const float fade = exp2f(top[m][half] - base);
+        const float fade = power_of_two(top[m][half] - base);
         float sum = 0;
 #pragma unroll
         for (int n = 0; n < N; ++n) {
 #pragma unroll
           for (int i = 0; i < 2; ++i) {
-            const float e = exp2f(s[m][n][2 * half + i] * scale - base);
+            const float e = power_of_two(s[m][n][2 * half + i] * scale - base);
             s[m][n][2 * half + i] = e;
             sum += e;
           }
@@ -267,7 +291,7 @@ __global__ void __launch_bounds__(kThreads, 2)
         }
       }
     }
-    multiply_scores<D, MT, N>(o, s, keys_at(stage) + BN * D * 2);
+    multiply_scores<D, MT, N>(o, s, keys_at(stage) + BN * D * 2, 0);
     __syncthreads();
   }
   float factors[MT][2];
@@ -323,6 +347,7 @@ __global__ void __launch_bounds__(kThreads, 2)
                                         tile.rows.length);
   bool more = walk.settle();
   fetch(0);
+  const int first_query = tile.rows.position + warp_row, last_query = first_query + MT * 16 - 1;  // of the warp
   float log_sum[MT][2], delta[MT][2];
 #pragma unroll
   for (int m = 0; m < MT; ++m) {
@@ -333,6 +358,17 @@ __global__ void __launch_bounds__(kThreads, 2)
       const std::int64_t at = (tile.rows.begin + r) * shape.heads + head;
       log_sum[m][half] = there ? log_sums[at] * kLog2e : 0;
       delta[m][half] = there ? deltas[at] : 0;
+    }
+  }
+  wait_for_copies<0>();
+  __syncthreads();
+  std::uint32_t q[MT][D / 16][4], d[MT][D / 16][4];
+#pragma unroll
+  for (int m = 0; m < MT; ++m) {
+#pragma unroll
+    for (int k = 0; k < D / 16; ++k) {
+      load_left<D>(q[m][k], queries, warp_row + m * 16, k);
+      load_left<D>(d[m][k], douts, warp_row + m * 16, k);
     }
   }
   float dq[MT][D / 8][4] = {};
@@ -347,19 +383,24 @@ __global__ void __launch_bounds__(kThreads, 2)
       wait_for_copies<0>();
     }
     __syncthreads();
+    if (!any_seen(first_query, last_query, now.position, now.position + BN - 1, now.window)) {
+      __syncthreads();
+      continue;
+    }
     float s[MT][N][4] = {}, dp[MT][N][4] = {};
-    multiply_tiles<D, MT, N>(s, queries, warp_row, keys_at(stage));
-    multiply_tiles<D, MT, N>(dp, douts, warp_row, keys_at(stage) + BN * D * 2);
-    const bool whole = now.whole(now.last);
+    multiply_rows<D, MT, N>(s, q, keys_at(stage), 0);
+    multiply_rows<D, MT, N>(dp, d, keys_at(stage) + BN * D * 2, 0);
+    const bool whole =
+        now.count == BN && all_seen(first_query, last_query, now.position, now.position + BN - 1, now.window);
 #pragma unroll
     for (int m = 0; m < MT; ++m) {
 #pragma unroll
       for (int n = 0; n < N; ++n) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          float p = exp2f(s[m][n][i] * scale - log_sum[m][i / 2]);
+          float p = power_of_two(s[m][n][i] * scale - log_sum[m][i / 2]);
           if (!whole) {
-            const int query = tile.rows.position + warp_row + m * 16 + lane / 4 + i / 2 * 8;
+            const int query = first_query + m * 16 + lane / 4 + i / 2 * 8;
             const int j = n * 8 + lane % 4 * 2 + i % 2;
             if (j >= now.count || !seen(query, now.position + j, now.window)) p = 0;
           }
@@ -367,7 +408,7 @@ __global__ void __launch_bounds__(kThreads, 2)
         }
       }
     }
-    multiply_scores<D, MT, N>(dq, s, keys_at(stage));
+    multiply_scores<D, MT, N>(dq, s, keys_at(stage), 0);
     __syncthreads();
   }
   float factors[MT][2];
@@ -380,9 +421,10 @@ __global__ void __launch_bounds__(kThreads, 2)
 template <int D>
 __global__ void __launch_bounds__(kThreads, 2)
     backward_keys(AttentionShape shape, AttentionTiles tiles, const bf16* projections, const float* log_sums,
-                  const bf16* dout, const float* deltas, bf16* dprojections) {
-  constexpr int MT = Cut<D>::kRows, BQ = Cut<D>::kQueries, N = BQ / 8;
-  constexpr int kStage = 2 * BQ * D * 2 + 2 * BQ * 4;  // queries, dout, log sums, deltas
+                  const bf16* dout, const float* deltas, bf16* dprojections, float* partials, std::int64_t rows) {
+  constexpr int MT = Cut<D>::kRows, BQ = Cut<D>::kQueries;
+  constexpr int kBlock = Cut<D>::kBlock, N = kBlock / 8;  // queries whose scores a warp holds at once
+  constexpr int kStage = 2 * BQ * D * 2 + 2 * BQ * 4;     // queries, dout, log sums, deltas
   extern __shared__ __align__(128) char shared[];
   const std::uint32_t keys = shared_address(shared), values = keys + kTileRows<D> * D * 2;
   constexpr int kPassing = 2 * kTileRows<D> * D * 2;
@@ -401,13 +443,16 @@ __global__ void __launch_bounds__(kThreads, 2)
                        0,
                        0,
                        0};
-  std::int64_t turn = 0;  // of the heads that share these keys; a tile of queries passes once for each
+  // Of the heads that share these keys those of this block; a tile of queries passes once for each.
+  const std::int64_t first_turn = repeats * blockIdx.z / gridDim.z, last_turn = repeats * (blockIdx.z + 1) / gridDim.z;
+  std::int64_t turn = first_turn;
   auto fetch = [&](int stage) {
     const std::uint32_t to = keys + kPassing + stage * kStage;
     const std::int64_t head = kv_head * repeats + turn;
     fetch_rows<D, BQ, kThreads>(to, projections + walk.row * shape.width + head * D, shape.width, walk.count);
     fetch_rows<D, BQ, kThreads>(to + BQ * D * 2, dout + (walk.row * shape.heads + head) * D, shape.heads * D,
                                 walk.count);
+    static_assert(2 * BQ <= kThreads);
     if (threadIdx.x < 2 * BQ) {
       const int j = static_cast<int>(threadIdx.x) % BQ;
       const bool there = j < walk.count;
@@ -422,12 +467,21 @@ __global__ void __launch_bounds__(kThreads, 2)
   fetch_rows<D, kTileRows<D>, kThreads>(values, own + columns.value, shape.width, tile.rows.length);
   bool more = walk.settle();
   fetch(0);
+  wait_for_copies<0>();
+  __syncthreads();
+  std::uint32_t k[MT][D / 16][4];
+#pragma unroll
+  for (int m = 0; m < MT; ++m) {
+#pragma unroll
+    for (int c = 0; c < D / 16; ++c) load_left<D>(k[m][c], keys, warp_row + m * 16, c);
+  }
+  const int first_key = tile.rows.position + warp_row, last_key = first_key + MT * 16 - 1;  // of the warp
   float dk[MT][D / 8][4] = {}, dv[MT][D / 8][4] = {};
   const float scale = shape.scale * kLog2e;
   for (int stage = 0; more; stage ^= 1) {
     const Walk<BQ, false> now = walk;
-    if (++turn == repeats) {
-      turn = 0;
+    if (++turn == last_turn) {
+      turn = first_turn;
       more = walk.advance();
     }
     if (more) {
@@ -439,35 +493,41 @@ __global__ void __launch_bounds__(kThreads, 2)
     __syncthreads();
     const std::uint32_t queries = keys + kPassing + stage * kStage, douts = queries + BQ * D * 2;
     const float* numbers = reinterpret_cast<const float*>(shared + kPassing + stage * kStage + 2 * BQ * D * 2);
-    float p[MT][N][4] = {}, ds[MT][N][4] = {};
-    multiply_tiles<D, MT, N>(p, keys, warp_row, queries);
-    multiply_tiles<D, MT, N>(ds, values, warp_row, douts);
-    const bool whole = now.whole(now.last);
+#pragma unroll 1
+    for (int begin = 0; begin < now.count; begin += kBlock) {
+      const int first_query = now.position + begin, last_query = first_query + kBlock - 1;
+      if (!any_seen(first_query, last_query, first_key, last_key, now.window)) continue;
+      float p[MT][N][4] = {}, ds[MT][N][4] = {};
+      multiply_rows<D, MT, N>(p, k, queries, begin);
+      multiply_tiles<D, MT, N>(ds, values, warp_row, douts, begin);
+      const bool whole =
+          begin + kBlock <= now.count && all_seen(first_query, last_query, first_key, last_key, now.window);
 #pragma unroll
-    for (int n = 0; n < N; ++n) {
-      float log_sum[2], delta[2];
+      for (int n = 0; n < N; ++n) {
+        float log_sum[2], delta[2];
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        log_sum[i] = numbers[n * 8 + lane % 4 * 2 + i] * kLog2e;
-        delta[i] = numbers[BQ + n * 8 + lane % 4 * 2 + i];
-      }
+        for (int i = 0; i < 2; ++i) {
+          log_sum[i] = numbers[begin + n * 8 + lane % 4 * 2 + i] * kLog2e;
+          delta[i] = numbers[BQ + begin + n * 8 + lane % 4 * 2 + i];
+        }
 #pragma unroll
-      for (int m = 0; m < MT; ++m) {
+        for (int m = 0; m < MT; ++m) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          float e = exp2f(p[m][n][i] * scale - log_sum[i % 2]);
-          if (!whole) {
-            const int key = tile.rows.position + warp_row + m * 16 + lane / 4 + i / 2 * 8;
-            const int j = n * 8 + lane % 4 * 2 + i % 2;
-            if (j >= now.count || !seen(now.position + j, key, now.window)) e = 0;
+          for (int i = 0; i < 4; ++i) {
+            float e = power_of_two(p[m][n][i] * scale - log_sum[i % 2]);
+            if (!whole) {
+              const int key = first_key + m * 16 + lane / 4 + i / 2 * 8;
+              const int j = begin + n * 8 + lane % 4 * 2 + i % 2;
+              if (j >= now.count || !seen(now.position + j, key, now.window)) e = 0;
+            }
+            p[m][n][i] = e;
+            ds[m][n][i] = e * (ds[m][n][i] - delta[i % 2]);
           }
-          p[m][n][i] = e;
-          ds[m][n][i] = e * (ds[m][n][i] - delta[i % 2]);
         }
       }
+      multiply_scores<D, MT, N>(dv, p, douts, begin);
+      multiply_scores<D, MT, N>(dk, ds, queries, begin);
     }
-    multiply_scores<D, MT, N>(dv, p, douts);
-    multiply_scores<D, MT, N>(dk, ds, queries);
     __syncthreads();
   }
   float factors[MT][2], ones[MT][2];
@@ -476,9 +536,33 @@ __global__ void __launch_bounds__(kThreads, 2)
     factors[m][0] = factors[m][1] = shape.scale;
     ones[m][0] = ones[m][1] = 1;
   }
-  bf16* to = dprojections + tile.rows.begin * shape.width;
-  store_rows<D, MT>(dk, factors, warp_row, tile.rows.length, to + columns.key, shape.width);
-  store_rows<D, MT>(dv, ones, warp_row, tile.rows.length, to + columns.value, shape.width);
+  if (gridDim.z == 1) {
+    bf16* to = dprojections + tile.rows.begin * shape.width;
+    store_rows<D, MT>(dk, factors, warp_row, tile.rows.length, to + columns.key, shape.width);
+    store_rows<D, MT>(dv, ones, warp_row, tile.rows.length, to + columns.value, shape.width);
+    return;
+  }
+  const std::int64_t key_values = 2 * shape.kv_heads * D;  // numbers of a row of partial sums
+  float* to = partials + (blockIdx.z * rows + tile.rows.begin) * key_values + kv_head * D;
+  store_rows<D, MT>(dk, factors, warp_row, tile.rows.length, to, key_values);
+  store_rows<D, MT>(dv, ones, warp_row, tile.rows.length, to + shape.kv_heads * D, key_values);
+}
+
+// The key and value columns of dprojections = Σ of the partial sums, in order; four numbers a thread.
+__global__ void add_parts(const float* partials, std::int64_t parts, std::int64_t rows, std::int64_t key_values,
+                          bf16* to, std::int64_t width) {
+  const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t a_row = key_values / 4;
+  if (index >= rows * a_row) return;
+  const std::int64_t row = index / a_row, c = (index - row * a_row) * 4;
+  float sum[4] = {};
+  for (std::int64_t p = 0; p < parts; ++p) {
+    float v[4];
+    load<float, 4>(partials + (p * rows + row) * key_values + c, v);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) sum[k] += v[k];
+  }
+  store<bf16, 4>(to + row * width + c, sum);
 }
 
 template <class Kernel>
@@ -497,9 +581,9 @@ void launch_forward(const AttentionShape& shape, const AttentionTiles& tiles, co
 }
 
 template <int D>
-void launch_backward(const AttentionShape& shape, const AttentionTiles& tiles, const bf16* projections,
-                     const float* log_sums, const bf16* dout, bf16* dprojections, const float* deltas,
-                     const Stream& stream) {
+void launch_backward(const AttentionShape& shape, const AttentionTiles& tiles, std::int64_t rows,
+                     const bf16* projections, const float* log_sums, const bf16* dout, bf16* dprojections,
+                     const float* deltas, float* partials, const Stream& stream) {
   constexpr int kOfQueries = (2 * kTileRows<D> + 4 * Cut<D>::kBackwardKeys) * D * 2;
   constexpr int kOfKeys = (2 * kTileRows<D> + 4 * Cut<D>::kQueries) * D * 2 + 4 * Cut<D>::kQueries * 4;
   allow_shared(backward_queries<D>, kOfQueries);
@@ -508,10 +592,17 @@ void launch_backward(const AttentionShape& shape, const AttentionTiles& tiles, c
   backward_queries<D><<<queries, kThreads, kOfQueries, stream.get()>>>(shape, tiles, projections, log_sums, dout,
                                                                        deltas, dprojections);
   require_launched("attention_tensor_backward, queries");
-  const dim3 keys(static_cast<unsigned>(tiles.key_count), static_cast<unsigned>(shape.kv_heads));
-  backward_keys<D>
-      <<<keys, kThreads, kOfKeys, stream.get()>>>(shape, tiles, projections, log_sums, dout, deltas, dprojections);
+  const std::int64_t parts = parts_of(shape, tiles), key_values = 2 * shape.kv_heads * D;
+  const dim3 keys(static_cast<unsigned>(tiles.key_count), static_cast<unsigned>(shape.kv_heads),
+                  static_cast<unsigned>(parts));
+  backward_keys<D><<<keys, kThreads, kOfKeys, stream.get()>>>(shape, tiles, projections, log_sums, dout, deltas,
+                                                              dprojections, partials, rows);
   require_launched("attention_tensor_backward, keys");
+  if (parts == 1) return;
+  const std::int64_t threads = rows * key_values / 4;
+  add_parts<<<static_cast<unsigned>((threads + 255) / 256), 256, 0, stream.get()>>>(
+      partials, parts, rows, key_values, dprojections + shape.heads * D, shape.width);
+  require_launched("attention_tensor_backward, parts");
 }
 
 }  // namespace
@@ -536,16 +627,21 @@ void attention_tensor(const AttentionShape& shape, const AttentionTiles& tiles, 
   }
 }
 
-void attention_tensor_backward(const AttentionShape& shape, const AttentionTiles& tiles, const void* projections,
-                               const float* log_sums, const void* dout, void* dprojections, const float* deltas,
-                               const Stream& stream) {
+std::int64_t tensor_scratch(const AttentionShape& shape, const AttentionTiles& tiles, std::int64_t rows) {
+  const std::int64_t parts = parts_of(shape, tiles);
+  return parts == 1 ? 0 : parts * rows * 2 * shape.kv_heads * shape.head_dim * 4;
+}
+
+void attention_tensor_backward(const AttentionShape& shape, const AttentionTiles& tiles, std::int64_t rows,
+                               const void* projections, const float* log_sums, const void* dout, void* dprojections,
+                               const float* deltas, float* partials, const Stream& stream) {
   if (tiles.query_count == 0) return;
   const auto *p = static_cast<const bf16*>(projections), *d = static_cast<const bf16*>(dout);
   auto* dp = static_cast<bf16*>(dprojections);
   if (shape.head_dim == 64) {
-    launch_backward<64>(shape, tiles, p, log_sums, d, dp, deltas, stream);
+    launch_backward<64>(shape, tiles, rows, p, log_sums, d, dp, deltas, partials, stream);
   } else {
-    launch_backward<128>(shape, tiles, p, log_sums, d, dp, deltas, stream);
+    launch_backward<128>(shape, tiles, rows, p, log_sums, d, dp, deltas, partials, stream);
   }
 }
 

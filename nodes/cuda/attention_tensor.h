@@ -11,8 +11,10 @@ TileRows tensor_tile_rows(const AttentionShape& shape);
 
 void attention_tensor(const AttentionShape& shape, const AttentionTiles& tiles, const void* projections, void* out,
                       float* log_sums, const Stream& stream);
-void attention_tensor_backward(const AttentionShape& shape, const AttentionTiles& tiles, const void* projections,
-                               const float* log_sums, const void* dout, void* dprojections, const float* deltas,
-                               const Stream& stream);
+// `partials`: as attention_scratch says.
+std::int64_t tensor_scratch(const AttentionShape& shape, const AttentionTiles& tiles, std::int64_t rows);
+void attention_tensor_backward(const AttentionShape& shape, const AttentionTiles& tiles, std::int64_t rows,
+                               const void* projections, const float* log_sums, const void* dout, void* dprojections,
+                               const float* deltas, float* partials, const Stream& stream);
 
 }  // namespace rlflow::cuda

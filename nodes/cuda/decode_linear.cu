@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(32 * kGateShares)
   const int lane = threadIdx.x % 32, share = threadIdx.x / 32, output = blockIdx.x * 16;
   const bf16* gate = weights + static_cast<std::int64_t>(output + lane / 4) * inputs + 16 * (lane % 4);
   const bf16* own[2] = {gate, gate + static_cast<std::int64_t>(inner) * inputs};
-  Multiply<2, kGroups, kGateShares, 2> product(own, inputs, inputs / 64, share);
+  Multiply<2, kGroups, kGateShares, kGroups == 1 ? 4 : 3> product(own, inputs, inputs / 64, share);
   StagedRows staged{reinterpret_cast<bf16*>(memory), StagedRows::stride_of(inputs)};
   wait_for_earlier();
   staged.copy(x, count, inputs, 0, inputs);
@@ -149,8 +149,8 @@ template <class Body>
 void with_groups(int count, const Body& body) {
   if (count <= 8) return body(std::integral_constant<int, 1>{});
   if (count <= 16) return body(std::integral_constant<int, 2>{});
-  if (count <= 32) return body(std::integral_constant<int, 4>{});
-  body(std::integral_constant<int, 8>{});
+  static_assert(kMostFewRows == 32);
+  body(std::integral_constant<int, 4>{});
 }
 
 // Of the rows, and later of the sums in their place.

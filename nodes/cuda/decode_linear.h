@@ -12,7 +12,7 @@
 
 namespace rlflow::cuda {
 
-inline constexpr int kMostFewRows = 64;
+inline constexpr int kMostFewRows = 32;
 inline constexpr int kSquareElements = 16;  // of a part of the sums of squares
 inline constexpr int kHeadTile = 128;       // tokens of the vocabulary that leave one DrawPart
 

@@ -36,6 +36,38 @@ __global__ void norm_kernel(const float* x, const std::int32_t* gather, int size
   }
 }
 
+// The same in bf16 for rows of at most kThreads·4·kFours elements, a multiple of 4, which threads keep,
+// four at a time.
+constexpr int kFours = 4;
+__global__ void norm_fours_kernel(const float* x, const std::int32_t* gather, int size, const __nv_bfloat16* weight,
+                                  float offset, float eps, __nv_bfloat16* y) {
+  x += static_cast<std::int64_t>(gather ? gather[blockIdx.x] : blockIdx.x) * size;
+  y += static_cast<std::int64_t>(blockIdx.x) * size;
+  float4 kept[kFours];
+  uint2 weights[kFours];
+  float total = 0;
+#pragma unroll
+  for (int k = 0; k < kFours; ++k) {
+    const int i = 4 * (threadIdx.x + k * kThreads);
+    if (i >= size) continue;
+    kept[k] = *reinterpret_cast<const float4*>(x + i);
+    weights[k] = *reinterpret_cast<const uint2*>(weight + i);
+    total += kept[k].x * kept[k].x + kept[k].y * kept[k].y + kept[k].z * kept[k].z + kept[k].w * kept[k].w;
+  }
+  const float scale = 1.0f / sqrtf(block_sum<kThreads>(total) / static_cast<float>(size) + eps);
+#pragma unroll
+  for (int k = 0; k < kFours; ++k) {
+    const int i = 4 * (threadIdx.x + k * kThreads);
+    if (i >= size) continue;
+    const auto* w = reinterpret_cast<const __nv_bfloat16*>(&weights[k]);
+    __nv_bfloat16 out[4] = {from_float<__nv_bfloat16>(kept[k].x * scale * (to_float(w[0]) + offset)),
+                            from_float<__nv_bfloat16>(kept[k].y * scale * (to_float(w[1]) + offset)),
+                            from_float<__nv_bfloat16>(kept[k].z * scale * (to_float(w[2]) + offset)),
+                            from_float<__nv_bfloat16>(kept[k].w * scale * (to_float(w[3]) + offset))};
+    *reinterpret_cast<uint2*>(y + i) = *reinterpret_cast<const uint2*>(out);
+  }
+}
+
 template <class T>
 __global__ void add_normed_kernel(const float* branch, int size, const T* weight, float offset, float eps,
                                   float* hidden) {
@@ -63,6 +95,22 @@ __global__ void gate_kernel(const T* gate_up, const T* bias, int size, bool gelu
   const float up = to_float(gate_up[size + i]) + (bias ? to_float(bias[size + i]) : 0.0f);
   y[i] = from_float<T>(activated(gate, gelu) * up);
 }
+
+// The same in bf16 without a bias, eight elements a thread.
+__global__ void gate_eights_kernel(const uint4* gate_up, int eights, bool gelu, uint4* y) {
+  gate_up += static_cast<std::int64_t>(blockIdx.y) * 2 * eights;
+  const int i = blockIdx.x * kThreads + threadIdx.x;
+  if (i >= eights) return;
+  const uint4 gates = gate_up[i], ups = gate_up[eights + i];
+  const auto *gate = reinterpret_cast<const __nv_bfloat16*>(&gates), *up = reinterpret_cast<const __nv_bfloat16*>(&ups);
+  uint4 out;
+  auto* to = reinterpret_cast<__nv_bfloat16*>(&out);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) to[k] = from_float<__nv_bfloat16>(activated(to_float(gate[k]), gelu) * to_float(up[k]));
+  y[static_cast<std::int64_t>(blockIdx.y) * eights + i] = out;
+}
+
+bool aligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
 
 __global__ void change_pages_kernel(const PageChange* changes, int count, std::int32_t* tables) {
   const int i = blockIdx.x * kThreads + threadIdx.x;
@@ -139,6 +187,11 @@ void norm_rows(const Stream& stream, const float* x, int count, int size, const 
 
 void norm_gathered_rows(const Stream& stream, const float* x, const std::int32_t* gather, int count, int size,
                         const RowNorm& norm, Element element, void* y) {
+  if (element == Element::bf16 && size % 4 == 0 && size <= 4 * kFours * kThreads && aligned(norm.weight)) {
+    launch(norm_fours_kernel, dim3(count), kThreads, 0, stream, x, gather, size,
+           static_cast<const __nv_bfloat16*>(norm.weight), norm.offset, norm.eps, static_cast<__nv_bfloat16*>(y));
+    return;
+  }
   with_element(element, [&](auto zero) {
     using T = decltype(zero);
     launch(norm_kernel<T>, dim3(count), kThreads, 0, stream, x, gather, size, static_cast<const T*>(norm.weight),
@@ -169,6 +222,12 @@ void change_pages(const Stream& stream, const PageChange* changes, int count, st
 
 void gate_rows(const Stream& stream, const void* gate_up, const void* bias, int count, int size, Gate gate,
                Element element, void* y) {
+  if (element == Element::bf16 && !bias && size % 8 == 0) {
+    const int eights = size / 8;
+    launch(gate_eights_kernel, dim3((eights + kThreads - 1) / kThreads, count), kThreads, 0, stream,
+           static_cast<const uint4*>(gate_up), eights, gate == Gate::gelu_tanh, static_cast<uint4*>(y));
+    return;
+  }
   with_element(element, [&](auto zero) {
     using T = decltype(zero);
     launch(gate_kernel<T>, dim3((size + kThreads - 1) / kThreads, count), kThreads, 0, stream,

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kRowWarps = 8;           // rows of a block in the forward pass, one a warp
 constexpr int kBackwardBlocks = 1056;  // 8 a multiprocessor; each sums the weights' gradient over its rows
-constexpr int kColumnParts = 64;       // of the rows, in add_column_sums
+constexpr int kColumnParts = 256;      // of the rows, in add_column_sums
 
 template <class T, int V>
 __global__ void __launch_bounds__(kRowWarps* kWarp)

@@ -45,7 +45,7 @@ struct DrawPart {
   std::int32_t unused[3];
 };
 
-inline constexpr int kDrawTile = 2048;  // entries of a part of draw_parts
+inline constexpr int kDrawTile = 4096;  // entries of a part of draw_parts
 
 inline int draw_tiles(int vocabulary) { return (vocabulary + kDrawTile - 1) / kDrawTile; }
 

@@ -141,7 +141,7 @@ void CudaChunk::upload(const ModelConfig& config, const Chunk& chunk, cuda::Tile
   check(config, chunk);
   const PackedRows& packed = chunk.rows;
   rows = packed.size();
-  Parcel parcel(host_);
+  Parcel parcel(words_);
   const std::size_t tokens_at = parcel.add(packed.tokens), positions_at = parcel.add(packed.positions);
 
   const std::vector<std::int32_t> by_token =
@@ -175,8 +175,11 @@ void CudaChunk::upload(const ModelConfig& config, const Chunk& chunk, cuda::Tile
   const std::size_t queries_at = parcel.add(made.queries), keys_at = parcel.add(made.keys),
                     spans_at = parcel.add(made.spans);
 
-  buffer_.reserve(static_cast<std::int64_t>(host_.size()) * 4);
-  cuda::copy(buffer_.data(), host_.data(), static_cast<std::int64_t>(host_.size()) * 4, stream);
+  const auto bytes = static_cast<std::int64_t>(words_.size()) * 4;
+  buffer_.reserve(bytes);
+  staged_.reserve(bytes);
+  std::memcpy(staged_.as<char>(), words_.data(), static_cast<std::size_t>(bytes));
+  cuda::copy(buffer_.data(), staged_.as<char>(), bytes, stream);
   const auto* base = buffer_.as<const std::int32_t>();
   tokens = base + tokens_at;
   positions = base + positions_at;

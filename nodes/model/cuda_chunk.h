@@ -33,7 +33,8 @@ class CudaChunk {
   const std::vector<std::int32_t>& order() const { return order_; }
 
  private:
-  std::vector<std::int32_t> order_, begins_, host_;
+  std::vector<std::int32_t> order_, begins_, words_;
+  cuda::PinnedBuffer staged_;  // the words; the stream is waited for between two chunks, so the last copy has ended
   cuda::DeviceBuffer buffer_;
 };
 

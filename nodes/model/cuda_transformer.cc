@@ -155,7 +155,8 @@ void attention_branch_backward(const LayerPass& step) {
   step.input_backward(offsets.output, d, step.queries, step.hidden, all.wide);
   work.mark("product o, input gradient");
   cuda::attention_backward(attention_shape(step.model, step.index), step.chunk.tiles, step.rows, at.projections,
-                           at.attended, at.log_sums, all.wide, all.wide_gradient, all.deltas, work.stream);
+                           at.attended, at.log_sums, all.wide, all.wide_gradient, all.deltas, work.partials.data(),
+                           work.stream);
   work.mark("attention backward");
   const bool norms = step.config.head_norms;
   cuda::turn_heads_backward(step.head_shape(), step.head_rows(), step.rows, all.wide_gradient,
@@ -177,7 +178,8 @@ void attention_branch_backward(const LayerPass& step) {
 std::int64_t partial_bytes(const LayerPass& step) {
   return std::max({cuda::norm_scratch(step.hidden), cuda::column_scratch(2 * step.inner),
                    cuda::column_scratch(step.width), cuda::column_scratch(step.hidden),
-                   cuda::head_scratch(step.head_shape())});
+                   cuda::head_scratch(step.head_shape()),
+                   cuda::attention_scratch(attention_shape(step.model, 0), step.chunk.tiles, step.rows)});
 }
 
 }  // namespace

@@ -70,12 +70,14 @@ Computed compute(const Case& of, cuda::Element type, const cuda::DeviceBuffer& p
   chunk.upload(config, trie(), cuda::tile_rows(shape), stream);
   const cuda::DeviceBuffer out(rows * queries * 4), log_sums(rows * of.heads * 4), deltas(rows * of.heads * 4);
   const cuda::DeviceBuffer gradient(rows * width * 4);
+  cuda::DeviceBuffer partials;
+  partials.reserve(cuda::attention_scratch(shape, chunk.tiles, rows));
   for (const cuda::DeviceBuffer* poisoned : {&out, &log_sums, &gradient}) {
     cuda::fill_bytes(poisoned->data(), 0xff, poisoned->bytes(), stream);  // NaN, should a number stay unwritten
   }
   cuda::attention(shape, chunk.tiles, projections.data(), out.data(), log_sums.as<float>(), stream);
   cuda::attention_backward(shape, chunk.tiles, rows, projections.data(), out.data(), log_sums.as<float>(), dout.data(),
-                           gradient.data(), deltas.as<float>(), stream);
+                           gradient.data(), deltas.as<float>(), partials.data(), stream);
   return {fetched(out.data(), type, rows * queries, stream),
           fetched(log_sums.data(), cuda::Element::f32, rows * of.heads, stream),
           fetched(gradient.data(), type, rows * width, stream)};
