@@ -31,6 +31,10 @@ void require_executable(const PlanModel& model, const PlanGroup& group) {
   if (model.dtype != Dtype::f32 && group.device == DeviceKind::cpu) {
     throw std::runtime_error(place + "on the cpu this build computes in f32 only");
   }
+  if (has(model.settings, "offload") && text_at(model.settings, "offload") == "cpu" &&
+      group.device == DeviceKind::gpu) {
+    throw std::runtime_error(place + "this build keeps parameters on the GPU; leave `offload = cpu` out");
+  }
   if (model.head == Head::reward) throw std::runtime_error(place + "this build has no reward heads yet");
 }
 

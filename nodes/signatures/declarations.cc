@@ -63,7 +63,7 @@ std::vector<SettingSpec> model_settings() {
       flag("trainable", "updates may change it"),
       not_executable(with_default(word("head", {"lm", "value", "reward"}, "what the last layer gives"), "lm"),
                      {"reward"}),
-      not_executable(with_default(word("dtype", {"f32", "bf16"}, "of parameters and activations"), "f32"), {"bf16"}),
+      with_default(word("dtype", {"f32", "bf16"}, "of the parameters; on a GPU of activations too"), "f32"),
       with_default(word("master", {"f32"}, "dtype of the weights that the optimizer moves"), "f32"),
       not_executable(outside_meaning(
           with_default(word("offload", {"none", "cpu"}, "where parameters wait while unused"), "none"))),
@@ -83,7 +83,7 @@ std::vector<SettingSpec> group_settings() {
 }
 
 std::vector<SettingSpec> replica_settings() {
-  return {not_executable(optional(word("dtype", {"f32", "bf16"}, "its model's if absent")), {"bf16"})};
+  return {optional(word("dtype", {"f32", "bf16"}, "its model's if absent"))};
 }
 
 std::vector<SettingSpec> sync_settings() {
