@@ -49,7 +49,8 @@ __global__ void __launch_bounds__(kThreads, 2)
       const int v = first + 4 * lane;
       float given[4];
 #pragma unroll
-      for (int k = 0; k < 4; ++k) given[k] = v + k < vocabulary ? sums.sums[row * sums.kStride + 4 * lane + k] : -INFINITY;
+      for (int k = 0; k < 4; ++k)
+        given[k] = v + k < vocabulary ? sums.sums[row * sums.kStride + 4 * lane + k] : -INFINITY;
       DrawState state;
       float best = -INFINITY;
       see_logits(given, v, input, settings, best, state);

@@ -52,7 +52,7 @@ __device__ inline void join_warp(DrawState& state) {
 
 // The noise of a word within 5e-5.
 __device__ inline float rough_gumbel(std::uint32_t word) {
-  const float above = __uint_as_float(word >> 9 | 0x3f800000u);  // [1, 2), without a conversion
+  const float above = __uint_as_float(word >> 9 | 0x3f800000u);                // [1, 2), without a conversion
   const float unit = above - 1.0f + 0x1p-24f, rest = 2.0f - above - 0x1p-24f;  // 1 − unit, exactly
   // −ln(1 − rest); the fast logarithm is of no use near 1.
   const float gap = rest < 0.01f ? rest * (1.0f + rest * (0.5f + rest * 0.33333333f)) : -__logf(unit);

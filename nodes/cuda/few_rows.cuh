@@ -1,12 +1,13 @@
 // The product of a block of weights and few rows on tensor cores: weights are the rows of the tile and pass from memory
-// into fragments with loads of 16 bytes, each warp taking its share of the depth; rows are staged in shared memory. The depth within 64 is taken in an
-// order in which a lane's elements adjoin, for weights and rows alike, which changes no product.
+// into fragments with loads of 16 bytes, each warp taking its share of the depth; rows are staged in shared memory. The
+// depth within 64 is taken in an order in which a lane's elements adjoin, for weights and rows alike, which changes no
+// product.
 #pragma once
 
 #include "nodes/cuda/decode_linear.h"
 #include "nodes/cuda/dependent_launch.cuh"
 #include "nodes/cuda/element_math.cuh"
-#include "nodes/cuda/tensor_core.cuh"
+#include "nodes/cuda/streamed_product.cuh"
 
 namespace rlflow::cuda {
 
@@ -25,7 +26,9 @@ struct WeightFragment {
   }
 };
 
-__device__ inline std::uint32_t word_at(const uint4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+__device__ inline std::uint32_t word_at(const uint4& v, int i) {
+  return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
 
 // Rows of a range of the depth in shared memory, padded so that the lanes of a load meet in no bank.
 struct StagedRows {

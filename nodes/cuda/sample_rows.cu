@@ -47,8 +47,8 @@ __global__ void parts_kernel(const Draw* draws, const float* logits, int vocabul
   }
   state = join_block<kThreads>(state);
   if (threadIdx.x == 0) {
-    parts[static_cast<std::int64_t>(blockIdx.x) * gridDim.y + blockIdx.y] = {
-        state.top, state.mass, state.best, state.token, state.logit, {}};
+    parts[static_cast<std::int64_t>(blockIdx.x) * gridDim.y + blockIdx.y] = {state.top,   state.mass,  state.best,
+                                                                             state.token, state.logit, {}};
   }
 }
 
