@@ -119,8 +119,8 @@ __global__ void change_pages_kernel(const PageChange* changes, int count, std::i
 
 // One warp a head; lanes hold dimensions i and i + half of the turned pairs.
 template <class T>
-__global__ void store_kernel(const StepRow* rows, float* projections, const T* bias, AttentionShape shape, HeadNorms norms,
-                             Rotary rotary, KvPages pages) {
+__global__ void store_kernel(const StepRow* rows, float* projections, const T* bias, AttentionShape shape,
+                             HeadNorms norms, Rotary rotary, KvPages pages) {
   const StepRow row = rows[blockIdx.x];
   if (row.table < 0) return;
   const int size = shape.head_dim, half = size / 2, lane = threadIdx.x % 32;

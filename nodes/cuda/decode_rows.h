@@ -88,7 +88,7 @@ void store_rows(const Stream& stream, const StepRow* rows, int count, float* pro
                 Element element);
 
 // out [rows, heads·head_dim]: what each row sees of its pages, weighted by softmax(scale·q·K). Any shape.
-void attend_rows(const Stream& stream, const StepRow* rows, int count, const float* projections, const AttentionShape& shape,
-                 const KvPages& pages, Element element, void* out);
+void attend_rows(const Stream& stream, const StepRow* rows, int count, const float* projections,
+                 const AttentionShape& shape, const KvPages& pages, Element element, void* out);
 
 }  // namespace rlflow::cuda
