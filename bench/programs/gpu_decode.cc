@@ -35,7 +35,8 @@ std::uint16_t bf16(double x) {
 }
 
 // A pattern of a million random numbers, again and again; norms are 1.
-cuda::DeviceBuffer random_weights(const ModelConfig& config, const ParameterLayout& layout, const cuda::Stream& stream) {
+cuda::DeviceBuffer random_weights(const ModelConfig& config, const ParameterLayout& layout,
+                                  const cuda::Stream& stream) {
   PhiloxStream random(1);
   std::vector<std::uint16_t> pattern(1000003);
   for (std::uint16_t& value : pattern) value = bf16(random.normal() * 0.02);

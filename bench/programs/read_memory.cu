@@ -26,7 +26,7 @@ __global__ void read_kernel(const uint4* from, std::int64_t count, unsigned* sin
 
 void read_memory(const cuda::Stream& stream, const void* from, std::int64_t bytes, void* sink) {
   read_kernel<<<132 * 4, 512, 0, stream.get()>>>(static_cast<const uint4*>(from), bytes / 16,
-                                                static_cast<unsigned*>(sink));
+                                                 static_cast<unsigned*>(sink));
   cuda::require_launched("read_kernel");
 }
 

@@ -22,9 +22,9 @@ __global__ void embed_weighted_kernel(const StepRow* rows, const bf16* embedding
   const bf16* from = embedding + static_cast<std::int64_t>(row.token) * size;
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * size;
   for (int i = threadIdx.x; i < size; i += kEmbedThreads) {
-    const float value = row.table < 0 ? 0.0f : to_float(from[i]) * scale;
+    const float value = row.table < 0 ? 0.0f : widened(from[i]) * scale;
     hidden[at + i] = value;
-    x[at + i] = from_float<bf16>(value * (to_float(weight[i]) + offset));
+    x[at + i] = narrowed<bf16>(value * (widened(weight[i]) + offset));
     const float square = sum_of_16(value * value);
     if (i % 16 == 0) squares[(at + i) / 16] = square;
   }
@@ -35,8 +35,9 @@ constexpr int kShares = 8;      // warps of a block, which share the depth
 constexpr int kGateShares = 4;  // the same where a warp has two tiles
 
 template <int kGroups>
-__global__ void __launch_bounds__(32 * kShares) project_kernel(const bf16* x, const float* squares, int count, float eps,
-                                                               const bf16* weights, int outputs, int inputs, float* y) {
+__global__ void __launch_bounds__(32 * kShares)
+    project_kernel(const bf16* x, const float* squares, int count, float eps, const bf16* weights, int outputs,
+                   int inputs, float* y) {
   let_next_begin();
   extern __shared__ __align__(16) char memory[];
   __shared__ float scales[8 * kGroups];
@@ -62,10 +63,9 @@ __global__ void __launch_bounds__(32 * kShares) project_kernel(const bf16* x, co
 
 // kCluster blocks share the depth too; each adds up some of the rows.
 template <int kGroups, int kCluster>
-__global__ void __launch_bounds__(32 * kShares) add_kernel(const bf16* x, int count, const bf16* weights,
-                                                           const bf16* bias, int outputs, int inputs,
-                                                           const bf16* norm, float offset, float* hidden, bf16* next,
-                                                           float* squares) {
+__global__ void __launch_bounds__(32 * kShares)
+    add_kernel(const bf16* x, int count, const bf16* weights, const bf16* bias, int outputs, int inputs,
+               const bf16* norm, float offset, float* hidden, bf16* next, float* squares) {
   let_next_begin();
   extern __shared__ __align__(16) char memory[];
   __shared__ float blocks[8 * kGroups][16];
@@ -84,7 +84,8 @@ __global__ void __launch_bounds__(32 * kShares) add_kernel(const bf16* x, int co
   sums.put(share, 0, product.sums[0]);
   __syncthreads();
   if constexpr (kCluster > 1) {
-    for (int i = threadIdx.x; i < 16 * count; i += 32 * kShares) blocks[i / 16][i % 16] = sums.get(kShares, i / 16, i % 16);
+    for (int i = threadIdx.x; i < 16 * count; i += 32 * kShares)
+      blocks[i / 16][i % 16] = sums.get(kShares, i / 16, i % 16);
     cooperative_groups::this_cluster().sync();
   }
   // Rows part, part + kCluster, …; 16 lanes each, all lanes of a warp at once.
@@ -96,13 +97,14 @@ __global__ void __launch_bounds__(32 * kShares) add_kernel(const bf16* x, int co
     if (row < count) {
       float sum = 0;
       if constexpr (kCluster > 1) {
-        for (int c = 0; c < kCluster; ++c) sum += *cooperative_groups::this_cluster().map_shared_rank(&blocks[row][i % 16], c);
+        for (int c = 0; c < kCluster; ++c)
+          sum += *cooperative_groups::this_cluster().map_shared_rank(&blocks[row][i % 16], c);
       } else {
         sum = sums.get(kShares, row, i % 16);
       }
-      value = hidden[at] + sum + (bias ? to_float(bias[column]) : 0.0f);
+      value = hidden[at] + sum + (bias ? widened(bias[column]) : 0.0f);
       hidden[at] = value;
-      next[at] = from_float<bf16>(value * (to_float(norm[column]) + offset));
+      next[at] = narrowed<bf16>(value * (widened(norm[column]) + offset));
     }
     const float square = sum_of_16(value * value);
     if (i % 16 == 0 && row < count) squares[at / 16] = square;
@@ -111,16 +113,16 @@ __global__ void __launch_bounds__(32 * kShares) add_kernel(const bf16* x, int co
 }
 
 template <int kGroups>
-__global__ void __launch_bounds__(32 * kGateShares) gate_product_kernel(const bf16* x, const float* squares, int count,
-                                                                        float eps, const bf16* weights, const bf16* bias,
-                                                                        int inner, int inputs, bool gelu, bf16* y) {
+__global__ void __launch_bounds__(32 * kGateShares)
+    gate_product_kernel(const bf16* x, const float* squares, int count, float eps, const bf16* weights,
+                        const bf16* bias, int inner, int inputs, bool gelu, bf16* y) {
   let_next_begin();
   extern __shared__ __align__(16) char memory[];
   __shared__ float scales[8 * kGroups];
   const int lane = threadIdx.x % 32, share = threadIdx.x / 32, output = blockIdx.x * 16;
   const bf16* gate = weights + static_cast<std::int64_t>(output + lane / 4) * inputs + 16 * (lane % 4);
   const bf16* own[2] = {gate, gate + static_cast<std::int64_t>(inner) * inputs};
-  Multiply<2, kGroups, kGateShares, 2> product(own, inputs, inputs / 64, share);
+  Multiply<2, kGroups, kGateShares, kGroups == 1 ? 4 : 3> product(own, inputs, inputs / 64, share);
   StagedRows staged{reinterpret_cast<bf16*>(memory), StagedRows::stride_of(inputs)};
   wait_for_earlier();
   staged.copy(x, count, inputs, 0, inputs);
@@ -135,10 +137,10 @@ __global__ void __launch_bounds__(32 * kGateShares) gate_product_kernel(const bf
   __syncthreads();
   for (int i = threadIdx.x; i < 16 * count; i += 32 * kGateShares) {
     const int row = i / 16, column = output + i % 16;
-    const float gated = sums.get(kGateShares, row, i % 16) * scales[row] + (bias ? to_float(bias[column]) : 0.0f);
+    const float gated = sums.get(kGateShares, row, i % 16) * scales[row] + (bias ? widened(bias[column]) : 0.0f);
     const float up =
-        sums.get(kGateShares, row, 16 + i % 16) * scales[row] + (bias ? to_float(bias[inner + column]) : 0.0f);
-    y[static_cast<std::int64_t>(row) * inner + column] = from_float<bf16>(activated(gated, gelu) * up);
+        sums.get(kGateShares, row, 16 + i % 16) * scales[row] + (bias ? widened(bias[inner + column]) : 0.0f);
+    y[static_cast<std::int64_t>(row) * inner + column] = narrowed<bf16>(activated(gated, gelu) * up);
   }
 }
 
@@ -147,8 +149,8 @@ template <class Body>
 void with_groups(int count, const Body& body) {
   if (count <= 8) return body(std::integral_constant<int, 1>{});
   if (count <= 16) return body(std::integral_constant<int, 2>{});
-  if (count <= 32) return body(std::integral_constant<int, 4>{});
-  body(std::integral_constant<int, 8>{});
+  static_assert(kMostFewRows == 32);
+  body(std::integral_constant<int, 4>{});
 }
 
 // Of the rows, and later of the sums in their place.
@@ -163,8 +165,10 @@ int cluster_of(int inputs) { return inputs <= 2048 ? 1 : inputs <= 8192 ? 4 : 8;
 }  // namespace
 
 bool few_rows_serve(const void* weights, std::int64_t rows, std::int64_t outputs, std::int64_t inputs) {
-  const int depth = static_cast<int>(64 * ((inputs / 64 + cluster_of(static_cast<int>(inputs)) - 1) / cluster_of(static_cast<int>(inputs))));
-  return StagedRows::bytes(static_cast<int>(rows), depth) <= kMostShared && reinterpret_cast<std::uintptr_t>(weights) % 16 == 0 && outputs % 16 == 0 && inputs % 64 == 0;
+  const int depth = static_cast<int>(
+      64 * ((inputs / 64 + cluster_of(static_cast<int>(inputs)) - 1) / cluster_of(static_cast<int>(inputs))));
+  return StagedRows::bytes(static_cast<int>(rows), depth) <= kMostShared &&
+         reinterpret_cast<std::uintptr_t>(weights) % 16 == 0 && outputs % 16 == 0 && inputs % 64 == 0;
 }
 
 void embed_weighted_rows(const Stream& stream, const StepRow* rows, int count, const void* embedding, int size,

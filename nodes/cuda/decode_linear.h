@@ -1,4 +1,5 @@
-// Products of few rows in bf16 with what stands around them: norms before, biases, gates, residual sums and draws after.
+// Products of few rows in bf16 with what stands around them: norms before, biases, gates, residual sums and draws
+// after.
 //
 // The residual stream is hidden f32[rows, size]. What a norm needs of it goes from kernel to kernel as two parts: the
 // stream times the norm's weights in bf16, and sums of squares of 16 elements each; the reader divides its result by
@@ -11,18 +12,18 @@
 
 namespace rlflow::cuda {
 
-inline constexpr int kMostFewRows = 64;
+inline constexpr int kMostFewRows = 32;
 inline constexpr int kSquareElements = 16;  // of a part of the sums of squares
 inline constexpr int kHeadTile = 128;       // tokens of the vocabulary that leave one DrawPart
 
-// Whether these kernels multiply so many rows with a matrix [outputs, inputs]: outputs divisible by 16, inputs by 64, at
-// a multiple of 16 bytes, the rows' share of a block in shared memory.
+// Whether these kernels multiply so many rows with a matrix [outputs, inputs]: outputs divisible by 16, inputs by 64,
+// at a multiple of 16 bytes, the rows' share of a block in shared memory.
 bool few_rows_serve(const void* weights, std::int64_t rows, std::int64_t outputs, std::int64_t inputs);
 
 // The stream on its way into a norm.
 struct Weighted {
-  void* x;          // bf16[rows, size]: the stream times the weights of the norm that reads it next
-  float* squares;   // f32[rows, size/16]: of the stream
+  void* x;         // bf16[rows, size]: the stream times the weights of the norm that reads it next
+  float* squares;  // f32[rows, size/16]: of the stream
 };
 struct NextNorm {
   const void* weight;  // bf16[size]

@@ -1,7 +1,7 @@
 // The rows of a generation step on the device: which tokens are read, where their keys and values go, what is drawn.
 //
-// All pointers are device pointers; every function enqueues on `stream`, allocates nothing and throws CudaFailure where a
-// launch is refused. Sums have one fixed order, so equal inputs give equal bits.
+// All pointers are device pointers; every function enqueues on `stream`, allocates nothing and throws CudaFailure where
+// a launch is refused. Sums have one fixed order, so equal inputs give equal bits.
 #pragma once
 
 #include <cstdint>
@@ -30,17 +30,17 @@ void change_pages(const Stream& stream, const PageChange* changes, int count, st
 
 // Keys and values of one layer: K and V of a page stand one after the other, each [kv_heads, 16, head_dim].
 struct KvPages {
-  void* layer;                // of page 0
-  std::int64_t page_stride;   // elements from page to page
+  void* layer;                 // of page 0
+  std::int64_t page_stride;    // elements from page to page
   const std::int32_t* tables;  // i32[tables, table_stride] page numbers
   std::int64_t table_stride;
 };
 
 // How queries, keys and values of a row are made of its projections [query heads | key heads | value heads].
-struct HeadShape {
+struct AttentionShape {
   int heads, kv_heads, head_dim;
-  float scale;   // of scores
-  int window;    // keys that a row sees, its own among them; 0: all
+  float scale;  // of scores
+  int window;   // keys that a row sees, its own among them; 0: all
 };
 
 struct HeadNorms {
@@ -64,7 +64,8 @@ struct RowNorm {
   const void* weight;
   float offset, eps;
 };
-void norm_rows(const Stream& stream, const float* x, int count, int size, const RowNorm& norm, Element element, void* y);
+void norm_rows(const Stream& stream, const float* x, int count, int size, const RowNorm& norm, Element element,
+               void* y);
 // The same of the rows of x that `gather` i32[count] names.
 void norm_gathered_rows(const Stream& stream, const float* x, const std::int32_t* gather, int count, int size,
                         const RowNorm& norm, Element element, void* y);
@@ -83,11 +84,11 @@ void gate_rows(const Stream& stream, const void* gate_up, const void* bias, int 
 // Adds bias [(heads + 2·kv_heads)·head_dim], which may be null, to projections f32 [rows, the same]; norms and turns
 // queries and keys (the queries in place), rounds them to `element`, and writes keys and values to the rows' pages.
 void store_rows(const Stream& stream, const StepRow* rows, int count, float* projections, const void* bias,
-                const HeadShape& shape, const HeadNorms& norms, const Rotary& rotary, const KvPages& pages,
+                const AttentionShape& shape, const HeadNorms& norms, const Rotary& rotary, const KvPages& pages,
                 Element element);
 
 // out [rows, heads·head_dim]: what each row sees of its pages, weighted by softmax(scale·q·K). Any shape.
-void attend_rows(const Stream& stream, const StepRow* rows, int count, const float* projections, const HeadShape& shape,
-                 const KvPages& pages, Element element, void* out);
+void attend_rows(const Stream& stream, const StepRow* rows, int count, const float* projections,
+                 const AttentionShape& shape, const KvPages& pages, Element element, void* out);
 
 }  // namespace rlflow::cuda

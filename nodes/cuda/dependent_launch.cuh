@@ -35,8 +35,11 @@ void launch_dependent(void (*kernel)(Parameters...), dim3 blocks, int threads, s
   launch_dependent_clusters(1, kernel, blocks, threads, shared, stream, arguments...);
 }
 
+// So much dynamic shared memory, of as many blocks as fit.
 template <class Kernel>
 void allow_shared(Kernel kernel, std::size_t bytes) {
+  require(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared),
+          "cudaFuncSetAttribute");
   if (bytes <= 48 << 10) return;
   require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
           "cudaFuncSetAttribute");

@@ -1,12 +1,13 @@
 // The product of a block of weights and few rows on tensor cores: weights are the rows of the tile and pass from memory
-// into fragments with loads of 16 bytes, each warp taking its share of the depth; rows are staged in shared memory. The depth within 64 is taken in an
-// order in which a lane's elements adjoin, for weights and rows alike, which changes no product.
+// into fragments with loads of 16 bytes, each warp taking its share of the depth; rows are staged in shared memory. The
+// depth within 64 is taken in an order in which a lane's elements adjoin, for weights and rows alike, which changes no
+// product.
 #pragma once
 
 #include "nodes/cuda/decode_linear.h"
 #include "nodes/cuda/dependent_launch.cuh"
 #include "nodes/cuda/element_math.cuh"
-#include "nodes/cuda/tensor_core.cuh"
+#include "nodes/cuda/streamed_product.cuh"
 
 namespace rlflow::cuda {
 
@@ -25,7 +26,9 @@ struct WeightFragment {
   }
 };
 
-__device__ inline std::uint32_t word_at(const uint4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+__device__ inline std::uint32_t word_at(const uint4& v, int i) {
+  return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
 
 // Rows of a range of the depth in shared memory, padded so that the lanes of a load meet in no bank.
 struct StagedRows {
@@ -33,17 +36,22 @@ struct StagedRows {
   int stride;  // elements
 
   __host__ __device__ static constexpr int stride_of(int depth) { return depth + 8; }
-  static constexpr std::size_t bytes(int rows, int depth) {
+  __host__ __device__ static constexpr std::size_t bytes(int rows, int depth) {
     return static_cast<std::size_t>(rows) * stride_of(depth) * sizeof(bf16);
   }
   // Elements first … first+depth−1 of `count` rows of x, by all threads; there after wait() and __syncthreads().
+  // All blocks want the same rows at the same time: each begins with another one, so that they do not queue.
   __device__ void copy(const bf16* x, int count, int inputs, int first, int depth) {
-    const int chunks = depth / 8;
-    for (int i = threadIdx.x; i < count * chunks; i += blockDim.x) {
-      const int row = i / chunks, at = 8 * (i % chunks);
-      const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(rows + row * stride + at));
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to),
-                   "l"(x + static_cast<std::int64_t>(row) * inputs + first + at));
+    const int lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    const int turn = blockIdx.x % count;
+    for (int i = threadIdx.x / 32; i < count; i += warps) {
+      const int row = i + turn < count ? i + turn : i + turn - count;
+      const bf16* from = x + static_cast<std::int64_t>(row) * inputs + first;
+      const auto to = static_cast<std::uint32_t>(__cvta_generic_to_shared(rows + row * stride));
+#pragma unroll 4
+      for (int at = 8 * lane; at < depth; at += 8 * 32) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + 2 * at), "l"(from + at));
+      }
     }
   }
   __device__ void wait() const { asm volatile("cp.async.wait_all;" ::: "memory"); }
@@ -54,14 +62,25 @@ struct StagedRows {
 template <int kTiles, int kGroups, int kShares, int kDepth>
 class Multiply {
  public:
-  float sums[kTiles][kGroups][4] = {};
+  float sums[kTiles][kGroups][4];
 
   __device__ Multiply(const bf16* const (&weights)[kTiles], int inputs, int units, int turn)
       : units_(units), inputs_(inputs), turn_(turn) {
+    begin(weights);
+  }
+  // Once more, with other weights.
+  __device__ void begin(const bf16* const (&weights)[kTiles]) {
 #pragma unroll
-    for (int t = 0; t < kTiles; ++t) weights_[t] = weights[t];
+    for (int t = 0; t < kTiles; ++t) {
+      weights_[t] = weights[t];
 #pragma unroll
-    for (int d = 0; d < kDepth; ++d) load(next_[d], turn + d * kShares);
+      for (int n = 0; n < kGroups; ++n) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sums[t][n][i] = 0;
+      }
+    }
+#pragma unroll
+    for (int d = 0; d < kDepth; ++d) load(next_[d], turn_ + d * kShares);
   }
   // Rows past the last of `count` repeat it.
   __device__ void run(const StagedRows& staged, int count) {
@@ -135,17 +154,17 @@ struct SharedSums {
   }
 };
 
-// 1/√(mean + eps) of the rows into scales, by all warps of the block.
+// 1/√(mean + eps) of the rows into scales, by all warps of the block: eight lanes a row.
 __device__ inline void row_scales(const float* squares, int count, int size, float eps, float* scales) {
-  const int parts = size / kSquareElements, lane = threadIdx.x % 32;
-  const int warps = blockDim.x / 32;
-#pragma unroll 4
-  for (int row = threadIdx.x / 32; row < count; row += warps) {
-    const float* from = squares + static_cast<std::int64_t>(row) * parts;
+  const int parts = size / kSquareElements, sub = threadIdx.x % 8;
+  for (int first = 0; first < count; first += blockDim.x / 8) {
+    const int row = first + threadIdx.x / 8;
+    const float* from = squares + static_cast<std::int64_t>(min(row, count - 1)) * parts;
     float total = 0;
-    for (int i = lane; i < parts; i += 32) total += from[i];
-    total = warp_sum(total);
-    if (lane == 0) scales[row] = 1.0f / sqrtf(total / static_cast<float>(size) + eps);
+#pragma unroll 8
+    for (int i = sub; i < parts; i += 8) total += from[i];
+    for (int step = 4; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
+    if (sub == 0 && row < count) scales[row] = 1.0f / sqrtf(total / static_cast<float>(size) + eps);
   }
 }
 

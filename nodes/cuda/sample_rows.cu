@@ -29,30 +29,26 @@ __global__ void parts_kernel(const Draw* draws, const float* logits, int vocabul
   if (threadIdx.x == 0) settings = *from;
   __syncthreads();
   const float* z = logits + static_cast<std::int64_t>(draw.row) * vocabulary;
-  const float inverse = settings.inverse_temperature;
-  const float floor = floors ? floors[blockIdx.x] : -INFINITY;
-  const bool without_end = draw.position < settings.min_new;
+  const DrawInput input{draw, 1.0f, floors ? floors[blockIdx.x] : -INFINITY};
   DrawState state;
-  const int end = min(vocabulary, static_cast<int>(blockIdx.y + 1) * kDrawTile);
-  for (int v = blockIdx.y * kDrawTile + 4 * threadIdx.x; v < end; v += 4 * kThreads) {
-    PhiloxWords words{};
-    if (!settings.greedy) words = philox_words(v / 4, draw.position, draw.key);
-    for (int k = 0; k < 4 && v + k < end; ++k) {
-      const float logit = z[v + k], scaled = logit * inverse;
-      state.see(scaled);
-      if (!(logit >= floor) || (without_end && is_end(settings, v + k))) continue;
-      if (settings.greedy) {
-        state.offer(logit, logit, v + k);
-      } else {
-        const float value = scaled + gumbel(words.word[k]);
-        if (value > -INFINITY) state.offer(value, logit, v + k);
-      }
+  float best = -INFINITY;
+  const int begin = blockIdx.y * kDrawTile;
+#pragma unroll 2
+  for (int at = 0; at < kDrawTile; at += 4 * kThreads) {
+    const int v = begin + at + 4 * threadIdx.x;
+    float given[4];
+    if (vocabulary % 4 == 0 && v < vocabulary) {
+      const float4 four = *reinterpret_cast<const float4*>(z + v);
+      given[0] = four.x, given[1] = four.y, given[2] = four.z, given[3] = four.w;
+    } else {
+      for (int k = 0; k < 4; ++k) given[k] = v + k < vocabulary ? z[v + k] : -INFINITY;
     }
+    see_logits(given, v, input, settings, best, state);
   }
   state = join_block<kThreads>(state);
   if (threadIdx.x == 0) {
-    parts[static_cast<std::int64_t>(blockIdx.x) * gridDim.y + blockIdx.y] = {
-        state.top, state.mass, state.best, state.token, state.logit, {}};
+    parts[static_cast<std::int64_t>(blockIdx.x) * gridDim.y + blockIdx.y] = {state.top,   state.mass,  state.best,
+                                                                             state.token, state.logit, {}};
   }
 }
 

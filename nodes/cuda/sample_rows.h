@@ -15,10 +15,10 @@ inline constexpr int kMostEndIds = 32;
 // Read by the kernels from device memory, so that a captured graph serves any settings.
 struct SamplerSettings {
   float inverse_temperature;
-  std::int32_t greedy;      // 1: the most likely token, no noise
-  std::int64_t top_k;       // 0: all
-  double top_p;             // 1: all
-  double min_p;             // 0: all
+  std::int32_t greedy;  // 1: the most likely token, no noise
+  std::int64_t top_k;   // 0: all
+  double top_p;         // 1: all
+  double min_p;         // 0: all
   std::int32_t min_new, max_new;
   std::int32_t end_count;
   std::int32_t end_ids[kMostEndIds];
@@ -26,7 +26,7 @@ struct SamplerSettings {
 
 // One draw: from which row of logits, of which response, how many tokens that response has.
 struct Draw {
-  std::int32_t row;       // below 0: none
+  std::int32_t row;  // below 0: none
   std::int32_t position;
   std::uint64_t key;
 };
@@ -45,7 +45,7 @@ struct DrawPart {
   std::int32_t unused[3];
 };
 
-inline constexpr int kDrawTile = 2048;  // entries of a part of draw_parts
+inline constexpr int kDrawTile = 4096;  // entries of a part of draw_parts
 
 inline int draw_tiles(int vocabulary) { return (vocabulary + kDrawTile - 1) / kDrawTile; }
 

@@ -29,9 +29,7 @@ struct Logits {
   int count;
   const SamplerSettings* settings;
   bool without_end;
-  __device__ float operator[](int v) const {
-    return without_end && is_end(*settings, v) ? -INFINITY : z[v];
-  }
+  __device__ float operator[](int v) const { return without_end && is_end(*settings, v) ? -INFINITY : z[v]; }
 };
 
 // The largest t of [low, high] with Σ_{z ≥ t} weight(z) ≥ goal; low where none reaches it.
@@ -44,7 +42,8 @@ __device__ float border(const Logits& logits, float low, float high, double goal
     std::uint32_t probes[kProbes];
     const std::uint64_t span = to - from;
     double total[kProbes] = {};
-    for (int k = 0; k < kProbes; ++k) probes[k] = from + static_cast<std::uint32_t>((span * (k + 1) + kProbes - 1) / kProbes);
+    for (int k = 0; k < kProbes; ++k)
+      probes[k] = from + static_cast<std::uint32_t>((span * (k + 1) + kProbes - 1) / kProbes);
     for (int v = threadIdx.x; v < logits.count; v += kThreads) {
       const float z = logits[v];
       const std::uint32_t rank = rank_of(z);
@@ -78,8 +77,8 @@ __device__ float border(const Logits& logits, float low, float high, double goal
   return float_of(from);
 }
 
-__global__ void __launch_bounds__(kThreads) floors_kernel(const Draw* draws, const float* z, int vocabulary,
-                                                          const SamplerSettings* settings, float* floors) {
+__global__ void __launch_bounds__(kThreads)
+    floors_kernel(const Draw* draws, const float* z, int vocabulary, const SamplerSettings* settings, float* floors) {
   const Draw draw = draws[blockIdx.x];
   if (draw.row < 0) return;
   const Logits logits{z + static_cast<std::int64_t>(draw.row) * vocabulary, vocabulary, settings,

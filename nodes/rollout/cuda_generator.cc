@@ -61,8 +61,9 @@ bool CudaGenerator::run(const CudaView& model, std::span<const std::span<const s
   step_->start(model, settings.sampling, {slots, 2 * slots, longest, pages});
 
   Teller teller(settings, responses);
-  CudaScheduleInput input{model, settings,  slots, pages, work,
-                          responses, {}, [&](std::span<const std::int64_t> ended) { teller.finished(ended); }};
+  CudaScheduleInput input{
+      model, settings,  slots, pages,
+      work,  responses, {},    [&](std::span<const std::int64_t> ended) { teller.finished(ended); }};
   if (settings.extended) input.extended = [&](std::int64_t response, bool last) { teller.extended(response, last); };
   const bool done = schedule_.run(*step_, input);
   report_.lanes = 1;

@@ -116,7 +116,8 @@ TEST_P(CudaGeneration, GreedyTokensEqualThoseOfTheCpu) {
 
 // In bf16 against f32 passes over equal weights: what rounding of activations to 8 bits does.
 TEST_P(CudaGeneration, LogprobsInBf16AreNearThoseOfF32PassesOverTheSameTokens) {
-  for (const TwinSizes& sizes : {TwinSizes{}, TwinSizes{64, 128, 192, 1008, 14, 2}, TwinSizes{128, 256, 320, 512, 4, 1}}) {
+  for (const TwinSizes& sizes :
+       {TwinSizes{}, TwinSizes{64, 128, 192, 1008, 14, 2}, TwinSizes{128, 256, 320, 512, 4, 1}}) {
     const Twins twins(GetParam(), cuda::Element::bf16, sizes);
     const auto asked = prompts(9, twins.config().vocab_size);
     const std::int64_t samples = 3;

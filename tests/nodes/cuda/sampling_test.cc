@@ -72,19 +72,22 @@ TEST_F(CudaSampling, DrawsAreDistributedAsTheTruncatedSoftmax) {
   constexpr int kVocabulary = 60, kDraws = 100000;
   const std::vector<float> logits = random_logits(kVocabulary, 2, 11);
   std::vector<cuda::Draw> draws(kDraws);
-  for (int i = 0; i < kDraws; ++i) draws[static_cast<std::size_t>(i)] = {0, i % 7, mix64(static_cast<std::uint64_t>(i / 7) + 77)};
+  for (int i = 0; i < kDraws; ++i)
+    draws[static_cast<std::size_t>(i)] = {0, i % 7, mix64(static_cast<std::uint64_t>(i / 7) + 77)};
   for (const auto& [temperature, top_k, top_p, min_p] : kWays) {
     const Drawing drawing = draw_on_gpu(logits, kVocabulary, draws, settings_for(temperature, top_k, top_p, min_p));
     std::vector<double> weight(kVocabulary);
     double kept = 0, all = 0;
     for (int v = 0; v < kVocabulary; ++v) {
-      weight[static_cast<std::size_t>(v)] = std::exp(static_cast<double>(logits[static_cast<std::size_t>(v)]) / static_cast<double>(temperature));
+      weight[static_cast<std::size_t>(v)] =
+          std::exp(static_cast<double>(logits[static_cast<std::size_t>(v)]) / static_cast<double>(temperature));
       all += weight[static_cast<std::size_t>(v)];
     }
     // The kept set, by sorting.
     std::vector<int> order(kVocabulary);
     for (int v = 0; v < kVocabulary; ++v) order[static_cast<std::size_t>(v)] = v;
-    std::sort(order.begin(), order.end(), [&](int a, int b) { return weight[static_cast<std::size_t>(a)] > weight[static_cast<std::size_t>(b)]; });
+    std::sort(order.begin(), order.end(),
+              [&](int a, int b) { return weight[static_cast<std::size_t>(a)] > weight[static_cast<std::size_t>(b)]; });
     if (top_k > 0) order.resize(static_cast<std::size_t>(top_k));
     double mass = 0, seen = 0;
     for (int v : order) mass += weight[static_cast<std::size_t>(v)];
