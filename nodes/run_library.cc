@@ -28,8 +28,12 @@
 namespace rlflow {
 namespace {
 
-void require_executable(const PlanModel& model) {
+void require_executable(const PlanModel& model, const PlanGroup& group) {
   const std::string place = "model `" + model.name + "`: ";
+  if (has(model.settings, "offload") && text_at(model.settings, "offload") == "cpu" &&
+      group.device == DeviceKind::gpu) {
+    throw std::runtime_error(place + "this build keeps parameters on the GPU; leave `offload = cpu` out");
+  }
   if (model.head == Head::reward) throw std::runtime_error(place + "this build has no reward heads yet");
 }
 
@@ -85,7 +89,7 @@ class RunLibrary final : public NodeLibrary {
     const PlanModel& model = plan.models[id.index()];
     if (const auto* adapted = dynamic_cast<const LanguageModel*>(origin.adapted)) return adapted->base();
     const PlanGroup& group = plan.groups[model.group.index()];
-    require_executable(model);
+    require_executable(model, group);
     const ModelPlace place{group.device, group.first, group.threads, model.dtype, model.trainable};
     const std::filesystem::path folder = model_folder(plan, id);
     check_vocabulary(read_tokenizer(folder).vocabulary_size(), read_model_config(folder).vocab_size, folder);

@@ -7,7 +7,7 @@
 
 #include "nodes/cuda/dependent_launch.cuh"
 #include "nodes/cuda/element_math.cuh"
-#include "nodes/cuda/tensor_core.cuh"
+#include "nodes/cuda/streamed_product.cuh"
 
 namespace rlflow::cuda {
 namespace {
@@ -21,7 +21,7 @@ struct AttendInput {
   const StepRow* rows;
   const float* projections;
   const bf16* bias;
-  AttendShape shape;
+  AttentionShape shape;
   HeadNorms norms;
   Rotary rotary;
   KvPages pages;
@@ -57,8 +57,8 @@ class NewHeads {
     each([&](int j, int, int head) {
 #pragma unroll
       for (int k = 0; k < kPairs; ++k) {
-        low_[j][k] = in.bias ? to_float(in.bias[head * kSize + lane + 32 * k]) : 0.0f;
-        high_[j][k] = in.bias ? to_float(in.bias[head * kSize + lane + 32 * k + kHalf]) : 0.0f;
+        low_[j][k] = in.bias ? widened(in.bias[head * kSize + lane + 32 * k]) : 0.0f;
+        high_[j][k] = in.bias ? widened(in.bias[head * kSize + lane + 32 * k + kHalf]) : 0.0f;
       }
     });
   }
@@ -115,16 +115,16 @@ class NewHeads {
     const float scale = 1.0f / sqrtf(warp_sum(total) / kSize + in_.norms.eps);
 #pragma unroll
     for (int k = 0; k < kPairs; ++k) {
-      low[k] *= scale * (to_float(weight[lane + 32 * k]) + in_.norms.offset);
-      high[k] *= scale * (to_float(weight[lane + 32 * k + kHalf]) + in_.norms.offset);
+      low[k] *= scale * (widened(weight[lane + 32 * k]) + in_.norms.offset);
+      high[k] *= scale * (widened(weight[lane + 32 * k + kHalf]) + in_.norms.offset);
     }
   }
   __device__ void put(const float (&low)[kPairs], const float (&high)[kPairs], bf16* to) const {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int k = 0; k < kPairs; ++k) {
-      to[lane + 32 * k] = from_float<bf16>(low[k]);
-      to[lane + 32 * k + kHalf] = from_float<bf16>(high[k]);
+      to[lane + 32 * k] = narrowed<bf16>(low[k]);
+      to[lane + 32 * k + kHalf] = narrowed<bf16>(high[k]);
     }
   }
 
@@ -300,7 +300,7 @@ __global__ void __launch_bounds__(kThreads, kSize == 64 ? 4 : 2) attend_kernel(c
   if (row.table < 0) {
     wait_for_earlier();
     if (split == 0)
-      for (int i = threadIdx.x; i < repeats * kSize; i += kThreads) out[i] = from_float<bf16>(0);
+      for (int i = threadIdx.x; i < repeats * kSize; i += kThreads) out[i] = narrowed<bf16>(0);
     return;
   }
   const int newest = (row.prefix + kPageTokens - 1) / kPageTokens + row.own / kPageTokens;
@@ -312,7 +312,7 @@ __global__ void __launch_bounds__(kThreads, kSize == 64 ? 4 : 2) attend_kernel(c
     if (turn < newest) next.load(layer + table[turn] * in.pages.page_stride, part, kv_head);
     NewHeads<kSize> heads(in, kv_head, row.prefix + row.own);
     for (int i = threadIdx.x; i < (kHeads - repeats) * kSize; i += kThreads) {
-      shared.query[repeats + i / kSize][i % kSize] = from_float<bf16>(0);
+      shared.query[repeats + i / kSize][i % kSize] = narrowed<bf16>(0);
     }
     wait_for_earlier();
     heads.make(newest / kWarps % splits == split, layer + table[newest] * in.pages.page_stride, row.own, shared);
@@ -325,7 +325,7 @@ __global__ void __launch_bounds__(kThreads, kSize == 64 ? 4 : 2) attend_kernel(c
         in.projections +
         (static_cast<std::int64_t>(blockIdx.x) * (in.shape.heads + 2 * in.shape.kv_heads) + kv_head * repeats) * kSize;
     for (int i = threadIdx.x; i < kHeads * kSize; i += kThreads) {
-      shared.query[i / kSize][i % kSize] = from_float<bf16>(i < repeats * kSize ? projections[i] : 0.0f);
+      shared.query[i / kSize][i % kSize] = narrowed<bf16>(i < repeats * kSize ? projections[i] : 0.0f);
     }
     __syncthreads();
   }
@@ -364,7 +364,7 @@ __global__ void __launch_bounds__(kThreads, kSize == 64 ? 4 : 2) attend_kernel(c
     Merged merged;
     for (int w = 0; w < kWarps; ++w) merged.add(shared.top[w][head], shared.mass[w][head], shared.mixed[w][head][d]);
     if (splits == 1) {
-      out[i] = from_float<bf16>(merged.mixed / merged.mass);
+      out[i] = narrowed<bf16>(merged.mixed / merged.mass);
       continue;
     }
     shared.block_mixed[head][d] = merged.mixed;
@@ -384,7 +384,7 @@ __global__ void __launch_bounds__(kThreads, kSize == 64 ? 4 : 2) attend_kernel(c
       const Shared<kSize>* other = cluster.map_shared_rank(&shared, s);
       merged.add(other->block_top[head], other->block_mass[head], other->block_mixed[head][d]);
     }
-    out[i] = from_float<bf16>(merged.mixed / merged.mass);
+    out[i] = narrowed<bf16>(merged.mixed / merged.mass);
   }
   cluster.sync();  // until no one reads this block's
 }
@@ -405,18 +405,18 @@ void launch_attend(const Stream& stream, int count, const AttendInput& input, in
 
 }  // namespace
 
-bool attend_pages_serves(const AttendShape& shape, Element element) {
+bool attend_pages_serves(const AttentionShape& shape, Element element) {
   return element == Element::bf16 && (shape.head_dim == 64 || shape.head_dim == 128) &&
          shape.heads / shape.kv_heads <= kHeads;
 }
 
 void attend_stored_pages(const Stream& stream, const StepRow* rows, int count, const float* projections,
-                         const AttendShape& shape, const KvPages& pages, void* out) {
+                         const AttentionShape& shape, const KvPages& pages, void* out) {
   launch_attend<false>(stream, count, {rows, projections, nullptr, shape, {}, {}, pages, static_cast<bf16*>(out)}, 1);
 }
 
 void store_and_attend_pages(const Stream& stream, const StepRow* rows, int count, const float* projections,
-                            const void* bias, const AttendShape& shape, const HeadNorms& norms, const Rotary& rotary,
+                            const void* bias, const AttentionShape& shape, const HeadNorms& norms, const Rotary& rotary,
                             const KvPages& pages, void* out) {
   launch_attend<true>(
       stream, count,

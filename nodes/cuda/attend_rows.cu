@@ -9,7 +9,8 @@ constexpr int kThreads = 128;
 
 // Scores of kThreads keys at a time, softmax kept by running maximum and sum.
 template <class T>
-__global__ void attend_kernel(const StepRow* rows, const float* projections, AttendShape shape, KvPages pages, T* out) {
+__global__ void attend_kernel(const StepRow* rows, const float* projections, AttentionShape shape, KvPages pages,
+                              T* out) {
   extern __shared__ float shared[];  // q [head_dim], weights [kThreads]
   const StepRow row = rows[blockIdx.x];
   const int size = shape.head_dim, kv_head = blockIdx.y, repeats = shape.heads / shape.kv_heads;
@@ -30,7 +31,7 @@ __global__ void attend_kernel(const StepRow* rows, const float* projections, Att
   for (int head = kv_head * repeats; head < (kv_head + 1) * repeats; ++head) {
     T* to = out + (static_cast<std::int64_t>(blockIdx.x) * shape.heads + head) * size;
     if (row.table < 0) {
-      for (int d = threadIdx.x; d < size; d += kThreads) to[d] = from_float<T>(0.0f);
+      for (int d = threadIdx.x; d < size; d += kThreads) to[d] = narrowed<T>(0.0f);
       continue;
     }
     __syncthreads();
@@ -44,7 +45,7 @@ __global__ void attend_kernel(const StepRow* rows, const float* projections, Att
       if (j < visible) {
         const T* key = key_at(j);
         float total = 0;
-        for (int d = 0; d < size; ++d) total += q[d] * to_float(key[d]);
+        for (int d = 0; d < size; ++d) total += q[d] * widened(key[d]);
         score = total * shape.scale;
       }
       const float larger = fmaxf(top, block_max<kThreads>(score));
@@ -56,19 +57,19 @@ __global__ void attend_kernel(const StepRow* rows, const float* projections, Att
       const int count = min(kThreads, visible - begin);
       for (int k = 0, d = threadIdx.x; d < size; d += kThreads, ++k) {
         float total = mixed[k] * keep;
-        for (int i = 0; i < count; ++i) total += weights[i] * to_float(key_at(begin + i)[part + d]);
+        for (int i = 0; i < count; ++i) total += weights[i] * widened(key_at(begin + i)[part + d]);
         mixed[k] = total;
       }
       __syncthreads();
     }
-    for (int k = 0, d = threadIdx.x; d < size; d += kThreads, ++k) to[d] = from_float<T>(mixed[k] / mass);
+    for (int k = 0, d = threadIdx.x; d < size; d += kThreads, ++k) to[d] = narrowed<T>(mixed[k] / mass);
   }
 }
 
 }  // namespace
 
 void attend_rows(const Stream& stream, const StepRow* rows, int count, const float* projections,
-                 const AttendShape& shape, const KvPages& pages, Element element, void* out) {
+                 const AttentionShape& shape, const KvPages& pages, Element element, void* out) {
   if (shape.head_dim > 4 * kThreads) throw std::runtime_error("attention on a GPU needs head_dim of at most 512");
   with_element(element, [&](auto zero) {
     using T = decltype(zero);

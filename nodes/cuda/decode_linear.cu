@@ -22,9 +22,9 @@ __global__ void embed_weighted_kernel(const StepRow* rows, const bf16* embedding
   const bf16* from = embedding + static_cast<std::int64_t>(row.token) * size;
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * size;
   for (int i = threadIdx.x; i < size; i += kEmbedThreads) {
-    const float value = row.table < 0 ? 0.0f : to_float(from[i]) * scale;
+    const float value = row.table < 0 ? 0.0f : widened(from[i]) * scale;
     hidden[at + i] = value;
-    x[at + i] = from_float<bf16>(value * (to_float(weight[i]) + offset));
+    x[at + i] = narrowed<bf16>(value * (widened(weight[i]) + offset));
     const float square = sum_of_16(value * value);
     if (i % 16 == 0) squares[(at + i) / 16] = square;
   }
@@ -102,9 +102,9 @@ __global__ void __launch_bounds__(32 * kShares)
       } else {
         sum = sums.get(kShares, row, i % 16);
       }
-      value = hidden[at] + sum + (bias ? to_float(bias[column]) : 0.0f);
+      value = hidden[at] + sum + (bias ? widened(bias[column]) : 0.0f);
       hidden[at] = value;
-      next[at] = from_float<bf16>(value * (to_float(norm[column]) + offset));
+      next[at] = narrowed<bf16>(value * (widened(norm[column]) + offset));
     }
     const float square = sum_of_16(value * value);
     if (i % 16 == 0 && row < count) squares[at / 16] = square;
@@ -137,10 +137,10 @@ __global__ void __launch_bounds__(32 * kGateShares)
   __syncthreads();
   for (int i = threadIdx.x; i < 16 * count; i += 32 * kGateShares) {
     const int row = i / 16, column = output + i % 16;
-    const float gated = sums.get(kGateShares, row, i % 16) * scales[row] + (bias ? to_float(bias[column]) : 0.0f);
+    const float gated = sums.get(kGateShares, row, i % 16) * scales[row] + (bias ? widened(bias[column]) : 0.0f);
     const float up =
-        sums.get(kGateShares, row, 16 + i % 16) * scales[row] + (bias ? to_float(bias[inner + column]) : 0.0f);
-    y[static_cast<std::int64_t>(row) * inner + column] = from_float<bf16>(activated(gated, gelu) * up);
+        sums.get(kGateShares, row, 16 + i % 16) * scales[row] + (bias ? widened(bias[inner + column]) : 0.0f);
+    y[static_cast<std::int64_t>(row) * inner + column] = narrowed<bf16>(activated(gated, gelu) * up);
   }
 }
 

@@ -15,7 +15,7 @@ __global__ void embed_kernel(const StepRow* rows, const T* embedding, int size, 
   const StepRow row = rows[blockIdx.x];
   float* out = hidden + static_cast<std::int64_t>(blockIdx.x) * size;
   const T* from = embedding + static_cast<std::int64_t>(row.token) * size;
-  for (int i = threadIdx.x; i < size; i += kThreads) out[i] = row.table < 0 ? 0.0f : to_float(from[i]) * scale;
+  for (int i = threadIdx.x; i < size; i += kThreads) out[i] = row.table < 0 ? 0.0f : widened(from[i]) * scale;
 }
 
 template <class T>
@@ -32,7 +32,7 @@ __global__ void norm_kernel(const float* x, const std::int32_t* gather, int size
   y += static_cast<std::int64_t>(blockIdx.x) * size;
   const float scale = norm_scale<T>(x, size, eps);
   for (int i = threadIdx.x; i < size; i += kThreads) {
-    y[i] = from_float<T>(x[i] * scale * (to_float(weight[i]) + offset));
+    y[i] = narrowed<T>(x[i] * scale * (widened(weight[i]) + offset));
   }
 }
 
@@ -60,10 +60,10 @@ __global__ void norm_fours_kernel(const float* x, const std::int32_t* gather, in
     const int i = 4 * (threadIdx.x + k * kThreads);
     if (i >= size) continue;
     const auto* w = reinterpret_cast<const __nv_bfloat16*>(&weights[k]);
-    __nv_bfloat16 out[4] = {from_float<__nv_bfloat16>(kept[k].x * scale * (to_float(w[0]) + offset)),
-                            from_float<__nv_bfloat16>(kept[k].y * scale * (to_float(w[1]) + offset)),
-                            from_float<__nv_bfloat16>(kept[k].z * scale * (to_float(w[2]) + offset)),
-                            from_float<__nv_bfloat16>(kept[k].w * scale * (to_float(w[3]) + offset))};
+    __nv_bfloat16 out[4] = {narrowed<__nv_bfloat16>(kept[k].x * scale * (widened(w[0]) + offset)),
+                            narrowed<__nv_bfloat16>(kept[k].y * scale * (widened(w[1]) + offset)),
+                            narrowed<__nv_bfloat16>(kept[k].z * scale * (widened(w[2]) + offset)),
+                            narrowed<__nv_bfloat16>(kept[k].w * scale * (widened(w[3]) + offset))};
     *reinterpret_cast<uint2*>(y + i) = *reinterpret_cast<const uint2*>(out);
   }
 }
@@ -75,14 +75,14 @@ __global__ void add_normed_kernel(const float* branch, int size, const T* weight
   hidden += static_cast<std::int64_t>(blockIdx.x) * size;
   const float scale = norm_scale<T>(branch, size, eps);
   for (int i = threadIdx.x; i < size; i += kThreads) {
-    hidden[i] += branch[i] * scale * (to_float(weight[i]) + offset);
+    hidden[i] += branch[i] * scale * (widened(weight[i]) + offset);
   }
 }
 
 template <class T>
 __global__ void add_bias_kernel(const T* bias, int size, float* hidden) {
   const int i = blockIdx.x * kThreads + threadIdx.x;
-  if (i < size) hidden[static_cast<std::int64_t>(blockIdx.y) * size + i] += to_float(bias[i]);
+  if (i < size) hidden[static_cast<std::int64_t>(blockIdx.y) * size + i] += widened(bias[i]);
 }
 
 template <class T>
@@ -91,9 +91,9 @@ __global__ void gate_kernel(const T* gate_up, const T* bias, int size, bool gelu
   y += static_cast<std::int64_t>(blockIdx.y) * size;
   const int i = blockIdx.x * kThreads + threadIdx.x;
   if (i >= size) return;
-  const float gate = to_float(gate_up[i]) + (bias ? to_float(bias[i]) : 0.0f);
-  const float up = to_float(gate_up[size + i]) + (bias ? to_float(bias[size + i]) : 0.0f);
-  y[i] = from_float<T>(activated(gate, gelu) * up);
+  const float gate = widened(gate_up[i]) + (bias ? widened(bias[i]) : 0.0f);
+  const float up = widened(gate_up[size + i]) + (bias ? widened(bias[size + i]) : 0.0f);
+  y[i] = narrowed<T>(activated(gate, gelu) * up);
 }
 
 // The same in bf16 without a bias, eight elements a thread.
@@ -106,7 +106,7 @@ __global__ void gate_eights_kernel(const uint4* gate_up, int eights, bool gelu, 
   uint4 out;
   auto* to = reinterpret_cast<__nv_bfloat16*>(&out);
 #pragma unroll
-  for (int k = 0; k < 8; ++k) to[k] = from_float<__nv_bfloat16>(activated(to_float(gate[k]), gelu) * to_float(up[k]));
+  for (int k = 0; k < 8; ++k) to[k] = narrowed<__nv_bfloat16>(activated(widened(gate[k]), gelu) * widened(up[k]));
   y[static_cast<std::int64_t>(blockIdx.y) * eights + i] = out;
 }
 
@@ -119,8 +119,8 @@ __global__ void change_pages_kernel(const PageChange* changes, int count, std::i
 
 // One warp a head; lanes hold dimensions i and i + half of the turned pairs.
 template <class T>
-__global__ void store_kernel(const StepRow* rows, float* projections, const T* bias, AttendShape shape, HeadNorms norms,
-                             Rotary rotary, KvPages pages) {
+__global__ void store_kernel(const StepRow* rows, float* projections, const T* bias, AttentionShape shape,
+                             HeadNorms norms, Rotary rotary, KvPages pages) {
   const StepRow row = rows[blockIdx.x];
   if (row.table < 0) return;
   const int size = shape.head_dim, half = size / 2, lane = threadIdx.x % 32;
@@ -129,7 +129,7 @@ __global__ void store_kernel(const StepRow* rows, float* projections, const T* b
   if (head >= all) return;
   float* x = projections + (static_cast<std::int64_t>(blockIdx.x) * all + head) * size;
   if (bias) {
-    for (int i = lane; i < size; i += 32) x[i] += to_float(bias[head * size + i]);
+    for (int i = lane; i < size; i += 32) x[i] += widened(bias[head * size + i]);
     __syncwarp();
   }
   const bool query = head < shape.heads, value = head >= shape.heads + shape.kv_heads;
@@ -140,7 +140,7 @@ __global__ void store_kernel(const StepRow* rows, float* projections, const T* b
   T* to = static_cast<T*>(pages.layer) + page * pages.page_stride + (value ? part : 0) +
           (static_cast<std::int64_t>(kv_head) * kPageTokens + row.own % kPageTokens) * size;
   if (value) {
-    for (int i = lane; i < size; i += 32) to[i] = from_float<T>(x[i]);
+    for (int i = lane; i < size; i += 32) to[i] = narrowed<T>(x[i]);
     return;
   }
   const T* weight = static_cast<const T*>(query ? norms.query : norms.key);
@@ -154,14 +154,14 @@ __global__ void store_kernel(const StepRow* rows, float* projections, const T* b
   for (int i = lane; i < half; i += 32) {
     float a = x[i], b = x[i + half];
     if (weight) {
-      a = a * scale * (to_float(weight[i]) + norms.offset);
-      b = b * scale * (to_float(weight[i + half]) + norms.offset);
+      a = a * scale * (widened(weight[i]) + norms.offset);
+      b = b * scale * (widened(weight[i + half]) + norms.offset);
     }
     const float c = rotary.cos[position * half + i], s = rotary.sin[position * half + i];
-    const T low = from_float<T>(a * c - b * s), high = from_float<T>(b * c + a * s);
+    const T low = narrowed<T>(a * c - b * s), high = narrowed<T>(b * c + a * s);
     if (query) {
-      x[i] = to_float(low);
-      x[i + half] = to_float(high);
+      x[i] = widened(low);
+      x[i + half] = widened(high);
     } else {
       to[i] = low;
       to[i + half] = high;
@@ -237,7 +237,7 @@ void gate_rows(const Stream& stream, const void* gate_up, const void* bias, int 
 }
 
 void store_rows(const Stream& stream, const StepRow* rows, int count, float* projections, const void* bias,
-                const AttendShape& shape, const HeadNorms& norms, const Rotary& rotary, const KvPages& pages,
+                const AttentionShape& shape, const HeadNorms& norms, const Rotary& rotary, const KvPages& pages,
                 Element element) {
   constexpr int kWarps = 4;
   const int all = shape.heads + 2 * shape.kv_heads;

@@ -1,37 +1,9 @@
-// Elements of f32 and bf16 as f32, and sums over a warp and a block in one fixed order.
+// Sums over blocks of a size that is known to the compiler, in one fixed order, and gates.
 #pragma once
 
-#include <cuda_bf16.h>
-
-#include <cstdint>
+#include "nodes/cuda/vectors.h"
 
 namespace rlflow::cuda {
-
-__device__ inline float to_float(float x) { return x; }
-__device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
-template <class T>
-__device__ inline T from_float(float x);
-template <>
-__device__ inline float from_float<float>(float x) {
-  return x;
-}
-template <>
-__device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
-  return __float2bfloat16_rn(x);
-}
-template <class T>
-__device__ inline float rounded(float x) {
-  return to_float(from_float<T>(x));
-}
-
-__device__ inline float warp_sum(float x) {
-  for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
-  return x;
-}
-__device__ inline float warp_max(float x) {
-  for (int step = 16; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
-  return x;
-}
 
 // For blocks of kThreads threads, a multiple of 32; every thread gets the result.
 template <int kThreads>

@@ -7,7 +7,7 @@
 #include "nodes/cuda/decode_linear.h"
 #include "nodes/cuda/dependent_launch.cuh"
 #include "nodes/cuda/element_math.cuh"
-#include "nodes/cuda/tensor_core.cuh"
+#include "nodes/cuda/streamed_product.cuh"
 
 namespace rlflow::cuda {
 
