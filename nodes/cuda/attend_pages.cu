@@ -21,7 +21,7 @@ struct AttendInput {
   const StepRow* rows;
   const float* projections;
   const bf16* bias;
-  AttentionShape shape;
+  PagedShape shape;
   HeadNorms norms;
   Rotary rotary;
   KvPages pages;
@@ -405,18 +405,18 @@ void launch_attend(const Stream& stream, int count, const AttendInput& input, in
 
 }  // namespace
 
-bool attend_pages_serves(const AttentionShape& shape, Element element) {
+bool attend_pages_serves(const PagedShape& shape, Element element) {
   return element == Element::bf16 && (shape.head_dim == 64 || shape.head_dim == 128) &&
          shape.heads / shape.kv_heads <= kHeads;
 }
 
 void attend_stored_pages(const Stream& stream, const StepRow* rows, int count, const float* projections,
-                         const AttentionShape& shape, const KvPages& pages, void* out) {
+                         const PagedShape& shape, const KvPages& pages, void* out) {
   launch_attend<false>(stream, count, {rows, projections, nullptr, shape, {}, {}, pages, static_cast<bf16*>(out)}, 1);
 }
 
 void store_and_attend_pages(const Stream& stream, const StepRow* rows, int count, const float* projections,
-                            const void* bias, const AttentionShape& shape, const HeadNorms& norms, const Rotary& rotary,
+                            const void* bias, const PagedShape& shape, const HeadNorms& norms, const Rotary& rotary,
                             const KvPages& pages, void* out) {
   launch_attend<true>(
       stream, count,

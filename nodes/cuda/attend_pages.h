@@ -5,15 +5,15 @@
 
 namespace rlflow::cuda {
 
-bool attend_pages_serves(const AttentionShape& shape, Element element);
+bool attend_pages_serves(const PagedShape& shape, Element element);
 
 // What attend_rows does, for projections that store_rows has gone over.
 void attend_stored_pages(const Stream& stream, const StepRow* rows, int count, const float* projections,
-                         const AttentionShape& shape, const KvPages& pages, void* out);
+                         const PagedShape& shape, const KvPages& pages, void* out);
 
 // What store_rows and attend_rows do together, for rows of as many sequences.
 void store_and_attend_pages(const Stream& stream, const StepRow* rows, int count, const float* projections,
-                            const void* bias, const AttentionShape& shape, const HeadNorms& norms, const Rotary& rotary,
+                            const void* bias, const PagedShape& shape, const HeadNorms& norms, const Rotary& rotary,
                             const KvPages& pages, void* out);
 
 }  // namespace rlflow::cuda

@@ -9,8 +9,7 @@ constexpr int kThreads = 128;
 
 // Scores of kThreads keys at a time, softmax kept by running maximum and sum.
 template <class T>
-__global__ void attend_kernel(const StepRow* rows, const float* projections, AttentionShape shape, KvPages pages,
-                              T* out) {
+__global__ void attend_kernel(const StepRow* rows, const float* projections, PagedShape shape, KvPages pages, T* out) {
   extern __shared__ float shared[];  // q [head_dim], weights [kThreads]
   const StepRow row = rows[blockIdx.x];
   const int size = shape.head_dim, kv_head = blockIdx.y, repeats = shape.heads / shape.kv_heads;
@@ -69,7 +68,7 @@ __global__ void attend_kernel(const StepRow* rows, const float* projections, Att
 }  // namespace
 
 void attend_rows(const Stream& stream, const StepRow* rows, int count, const float* projections,
-                 const AttentionShape& shape, const KvPages& pages, Element element, void* out) {
+                 const PagedShape& shape, const KvPages& pages, Element element, void* out) {
   if (shape.head_dim > 4 * kThreads) throw std::runtime_error("attention on a GPU needs head_dim of at most 512");
   with_element(element, [&](auto zero) {
     using T = decltype(zero);

@@ -119,8 +119,8 @@ __global__ void change_pages_kernel(const PageChange* changes, int count, std::i
 
 // One warp a head; lanes hold dimensions i and i + half of the turned pairs.
 template <class T>
-__global__ void store_kernel(const StepRow* rows, float* projections, const T* bias, AttentionShape shape,
-                             HeadNorms norms, Rotary rotary, KvPages pages) {
+__global__ void store_kernel(const StepRow* rows, float* projections, const T* bias, PagedShape shape, HeadNorms norms,
+                             Rotary rotary, KvPages pages) {
   const StepRow row = rows[blockIdx.x];
   if (row.table < 0) return;
   const int size = shape.head_dim, half = size / 2, lane = threadIdx.x % 32;
@@ -237,7 +237,7 @@ void gate_rows(const Stream& stream, const void* gate_up, const void* bias, int 
 }
 
 void store_rows(const Stream& stream, const StepRow* rows, int count, float* projections, const void* bias,
-                const AttentionShape& shape, const HeadNorms& norms, const Rotary& rotary, const KvPages& pages,
+                const PagedShape& shape, const HeadNorms& norms, const Rotary& rotary, const KvPages& pages,
                 Element element) {
   constexpr int kWarps = 4;
   const int all = shape.heads + 2 * shape.kv_heads;

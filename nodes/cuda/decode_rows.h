@@ -37,7 +37,7 @@ struct KvPages {
 };
 
 // How queries, keys and values of a row are made of its projections [query heads | key heads | value heads].
-struct AttentionShape {
+struct PagedShape {
   int heads, kv_heads, head_dim;
   float scale;  // of scores
   int window;   // keys that a row sees, its own among them; 0: all
@@ -84,11 +84,11 @@ void gate_rows(const Stream& stream, const void* gate_up, const void* bias, int 
 // Adds bias [(heads + 2·kv_heads)·head_dim], which may be null, to projections f32 [rows, the same]; norms and turns
 // queries and keys (the queries in place), rounds them to `element`, and writes keys and values to the rows' pages.
 void store_rows(const Stream& stream, const StepRow* rows, int count, float* projections, const void* bias,
-                const AttentionShape& shape, const HeadNorms& norms, const Rotary& rotary, const KvPages& pages,
+                const PagedShape& shape, const HeadNorms& norms, const Rotary& rotary, const KvPages& pages,
                 Element element);
 
 // out [rows, heads·head_dim]: what each row sees of its pages, weighted by softmax(scale·q·K). Any shape.
 void attend_rows(const Stream& stream, const StepRow* rows, int count, const float* projections,
-                 const AttentionShape& shape, const KvPages& pages, Element element, void* out);
+                 const PagedShape& shape, const KvPages& pages, Element element, void* out);
 
 }  // namespace rlflow::cuda

@@ -59,7 +59,7 @@ cuda::NextNorm next_norm(const CudaView& model, std::int64_t offset) {
   return {model.at(offset), norm_offset(model.config)};
 }
 
-cuda::AttentionShape attention_shape(const ModelConfig& config, std::int64_t layer) {
+cuda::PagedShape paged_shape(const ModelConfig& config, std::int64_t layer) {
   return {narrow(config.heads), narrow(config.kv_heads), narrow(config.head_dim), attention_scale(config),
           config.slides(layer) ? narrow(config.window) : 0};
 }
@@ -143,7 +143,7 @@ cuda::KvPages CudaStep::pages(const CudaView& model, std::int64_t layer) const {
 void CudaStep::attend(const CudaView& model, std::int64_t layer, std::int64_t count, Pass pass) {
   const ModelConfig& config = model.config;
   const LayerOffsets& at = offsets_of(model, layer);
-  const cuda::AttentionShape shape = attention_shape(config, layer);
+  const cuda::PagedShape shape = paged_shape(config, layer);
   const cuda::HeadNorms norms{bias_at(model, at.query_norm), bias_at(model, at.key_norm), norm_offset(config),
                               static_cast<float>(config.rms_norm_eps)};
   const cuda::Rotary rotary{model.rotary(layer).cos, model.rotary(layer).sin};
@@ -286,7 +286,7 @@ std::vector<const void*> CudaStep::captured(const CudaView& model) const {
 bool CudaStep::few_rows_serve(const CudaView& model, std::int64_t count) const {
   const ModelConfig& config = model.config;
   if (count > cuda::kMostFewRows || model.element != cuda::Element::bf16 || config.branch_norms ||
-      !cuda::attend_pages_serves(attention_shape(config, 0), model.element)) {
+      !cuda::attend_pages_serves(paged_shape(config, 0), model.element)) {
     return false;
   }
   const auto serve = [&](std::int64_t offset, std::int64_t outputs, std::int64_t inputs) {
