@@ -22,10 +22,9 @@ void round_to_bf16(const float* from, std::int64_t count, std::int32_t threads, 
   for_parts(count, threads, [=](std::int64_t i) { to[i] = rounded_to_bf16(from[i]); });
 }
 
-void pack_bf16(const float* rounded, std::int64_t count, std::int32_t threads, std::uint16_t* out) {
-  for_parts(count, threads, [=](std::int64_t i) {
-    out[i] = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(rounded[i]) >> 16);
-  });
+void pack_bf16(const float* from, std::int64_t count, std::int32_t threads, std::uint16_t* out) {
+  for_parts(count, threads,
+            [=](std::int64_t i) { out[i] = static_cast<std::uint16_t>(bf16_rounded_bits(from[i]) >> 16); });
 }
 
 }  // namespace rlflow

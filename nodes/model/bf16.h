@@ -17,7 +17,7 @@ inline float rounded_to_bf16(float value) { return std::bit_cast<float>(bf16_rou
 // to[i] = from[i] rounded; they may be the same. `threads` share the work.
 void round_to_bf16(const float* from, std::int64_t count, std::int32_t threads, float* to);
 
-// The 16 bits that bf16 stores of numbers that are rounded already.
-void pack_bf16(const float* rounded, std::int64_t count, std::int32_t threads, std::uint16_t* out);
+// The 16 bits that bf16 stores of the rounded numbers.
+void pack_bf16(const float* from, std::int64_t count, std::int32_t threads, std::uint16_t* out);
 
 }  // namespace rlflow

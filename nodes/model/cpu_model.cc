@@ -2,12 +2,10 @@
 #include "nodes/model/cpu_model.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
-#include "nodes/format/json.h"
 #include "nodes/model/bf16.h"
 #include "nodes/model/lanes.h"
+#include "nodes/model/model_files.h"
 #include "nodes/model/peft_export.h"
 #include "nodes/model/tensor_file.h"
 #include "nodes/model/weights_digest.h"
@@ -19,10 +17,6 @@ namespace {
 
 constexpr const char* kParametersPart = "parameters";
 constexpr const char* kOptimizerPart = "optimizer";
-constexpr const char* kMaster = "master.";  // in state digests alone
-constexpr const char* kMoment1 = "exp_avg.";
-constexpr const char* kMoment2 = "exp_avg_sq.";
-constexpr const char* kSteps = "steps";
 
 WeightsDigest slots_digest(const SlotTable& table, const float* values, const std::string& prefix, std::int32_t threads,
                            Dtype dtype = Dtype::f32) {
@@ -31,11 +25,6 @@ WeightsDigest slots_digest(const SlotTable& table, const float* values, const st
     total += digest_of(tensor_id(prefix + slot.name), values + slot.offset, slot.count, threads, dtype);
   }
   return total;
-}
-
-bool holds(const SlotTable& table, const std::string& name) {
-  return std::any_of(table.slots.begin(), table.slots.end(),
-                     [&](const ParameterSlot& slot) { return slot.name == name; });
 }
 
 at::Tensor copy_of(const float* values, std::int64_t count) {
@@ -51,13 +40,6 @@ void for_adapted(const LayerAdapters& adapters, Layer& layer, const Use& use) {
   if (!adapters.output.empty()) use(layer.output, adapters.output);
   if (!adapters.gate_up.empty()) use(layer.gate_up, adapters.gate_up);
   if (!adapters.down.empty()) use(layer.down, adapters.down);
-}
-
-// Tensors beside the model's own would be silently dropped, so they are refused; what a tied model repeats and the
-// position tables of old files carry no information, and a critic takes the place of the base's vocabulary head.
-bool belongs(const std::string& name, const ParameterLayout& layout, const ModelConfig& config) {
-  const bool replaced = name == "lm_head.weight" && (config.tie_word_embeddings || layout.kind != Head::lm);
-  return holds(layout, name) || replaced || name.ends_with("rotary_emb.inv_freq");
 }
 
 }  // namespace
@@ -85,20 +67,9 @@ CpuModel::CpuModel(const CpuModel& model, at::Tensor parameters, ForwardPanels p
 std::unique_ptr<CpuModel> CpuModel::load_folder(const std::filesystem::path& folder, std::int32_t threads,
                                                 const ModelForm& form) {
   ModelConfig config = read_model_config(folder);
-  const WeightFiles files(folder);
-  const ParameterLayout layout(config, form.head);
-  const bool new_head = form.head == Head::value && files.find(kScoreWeight) == nullptr;
-  const auto stored = std::span(layout.slots).first(layout.slots.size() - (new_head ? 1 : 0));
-  check_slots(files, stored);
-  for (const WeightFiles::Tensor& tensor : files.tensors()) {
-    if (!belongs(tensor.name, layout, config))
-      throw FormatError(files.place(tensor) + " does not belong to this model");
-  }
+  at::Tensor parameters = read_weights(folder, config, ParameterLayout(config, form.head));
   std::unique_ptr<CpuModel> model(new CpuModel(folder, std::move(config), threads, form));
-  model->parameters_ = make_floats(layout.size);
-  copy_slots(files, stored, floats(model->parameters_));
-  if (new_head)
-    std::fill_n(floats(model->parameters_) + layout.head, layout.head_rows * model->config().hidden_size, 0.0f);
+  model->parameters_ = std::move(parameters);
   model->complete(form);
   return model;
 }
@@ -239,43 +210,20 @@ std::vector<std::string> CpuModel::parts() const {
 }
 
 void CpuModel::save(std::string_view part, ByteSink& sink) const {
-  if (part == kParametersPart) {
-    write_safetensors(sink, slot_views(trained_slots(), trained(), ""), {{"format", "pt"}});
-    return;
-  }
+  if (part == kParametersPart) return write_parameters(trained_slots(), trained(), sink);
   RLFLOW_CHECK(part == kOptimizerPart && optimizer_, std::string(part));
-  std::vector<TensorView> views = slot_views(trained_slots(), optimizer_->moment1(), kMoment1);
-  const std::vector<TensorView> seconds = slot_views(trained_slots(), optimizer_->moment2(), kMoment2);
-  views.insert(views.end(), seconds.begin(), seconds.end());
-  write_safetensors(sink, std::move(views),
-                    {{"format", "rlflow.adamw/1"}, {kSteps, std::to_string(optimizer_->steps())}});
+  write_moments(trained_slots(), optimizer_->moment1(), optimizer_->moment2(), optimizer_->steps(), sink);
 }
 
 void CpuModel::load(std::string_view part, std::span<const std::byte> bytes) {
-  const SafetensorsFile file(bytes, "checkpoint part \"" + std::string(part) + "\"");
-  const SlotTable& table = trained_slots();
   if (part == kParametersPart) {
-    check_slots(file, table.slots, "");
-    for (const TensorView& tensor : file.tensors()) {
-      if (adapters_ ? !holds(table, tensor.name) : !belongs(tensor.name, *layout_, *config_)) {
-        throw FormatError(file.what() + ": tensor \"" + tensor.name + "\" does not belong to this model");
-      }
-    }
-    copy_slots(file, table.slots, "", floats(trained_tensor()));
+    float* values = floats(trained_tensor());
+    adapters_ ? read_adapters(bytes, *adapters_, values) : read_parameters(bytes, *config_, *layout_, values);
     trained_changed();
     return;
   }
   RLFLOW_CHECK(part == kOptimizerPart && optimizer_, std::string(part));
-  check_slots(file, table.slots, kMoment1);
-  check_slots(file, table.slots, kMoment2);
-  const std::string& text = file.metadata_at(kSteps);
-  if (text.empty() || text.size() > 18 ||
-      !std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; })) {
-    throw FormatError(file.what() + ": its step count \"" + text + "\" is not a whole number");
-  }
-  copy_slots(file, table.slots, kMoment1, optimizer_->moment1());
-  copy_slots(file, table.slots, kMoment2, optimizer_->moment2());
-  optimizer_->set_steps(std::stoll(text));
+  optimizer_->set_steps(read_moments(bytes, trained_slots(), optimizer_->moment1(), optimizer_->moment2()));
 }
 
 // A copy of the same dtype shares the base of adapters, which never changes, and merges for itself.
@@ -297,7 +245,7 @@ std::unique_ptr<ModelInstance> CpuModel::copy_for_replica(std::string_view dtype
 }
 
 void CpuModel::export_folder(const std::filesystem::path& folder) const {
-  if (!adapters_) return write_folder(folder, parameters());
+  if (!adapters_) return export_merged(folder);
   if (drawn_) {
     throw std::runtime_error(
         "the base of the adapters was drawn and is in no folder that PEFT could add them to; export it merged");
@@ -307,40 +255,12 @@ void CpuModel::export_folder(const std::filesystem::path& folder) const {
 }
 
 void CpuModel::export_merged(const std::filesystem::path& folder) const {
-  write_folder(folder, floats(merged_parameters()));
-}
-
-void CpuModel::write_folder(const std::filesystem::path& folder, const float* parameters) const {
-  copy_tokenizer_files(folder_, folder);
-  const bool halved = dtype_ == Dtype::bf16;
-  write_text(folder / "config.json",
-             exported_model_config(*config_, layout_->kind != Head::lm, halved ? "bfloat16" : "float32"));
-  std::vector<TensorView> views = slot_views(*layout_, parameters, "");
-  std::vector<std::uint16_t> packed;
-  if (halved) {
-    packed.resize(static_cast<std::size_t>(layout_->size));
-    pack_bf16(parameters, layout_->size, threads_, packed.data());
-    for (std::size_t i = 0; i < views.size(); ++i) {
-      const ParameterSlot& slot = layout_->slots[i];
-      views[i].type = TensorType::bf16;
-      views[i].data = std::as_bytes(
-          std::span(packed).subspan(static_cast<std::size_t>(slot.offset), static_cast<std::size_t>(slot.count)));
-    }
-  }
-  write_weights(folder, views, kLargestWeightFile);
+  const at::Tensor merged = adapters_ ? merged_parameters() : parameters_;
+  export_weights(folder_, folder, *config_, *layout_, floats(merged), dtype_, threads_);
 }
 
 std::string CpuModel::first_difference(std::span<const std::byte> bytes) const {
-  const SafetensorsFile file(bytes, "parameters");
-  for (const ParameterSlot& slot : trained_slots().slots) {
-    const TensorView* tensor = file.find(slot.name);
-    const std::span<const float> own(trained() + slot.offset, static_cast<std::size_t>(slot.count));
-    if (!tensor || tensor->data.size() != own.size_bytes() ||
-        std::memcmp(tensor->data.data(), own.data(), own.size_bytes()) != 0) {
-      return slot.name;
-    }
-  }
-  return "";
+  return first_differing(bytes, trained_slots(), trained());
 }
 
 }  // namespace rlflow

@@ -67,7 +67,6 @@ class CpuModel final : public LanguageModel {
   void trained_changed();
   void merge_panels();
   at::Tensor merged_parameters() const;
-  void write_folder(const std::filesystem::path& folder, const float* parameters) const;
 
   // Shared with replicas: never changed after construction.
   std::shared_ptr<const ModelConfig> config_;

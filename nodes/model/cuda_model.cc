@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "nodes/model/bf16.h"
 #include "nodes/model/model_files.h"
 #include "nodes/model/rotary.h"
 #include "nodes/model/weights_digest.h"
@@ -91,7 +92,7 @@ CudaModel::CudaModel(const CudaModel& model, cuda::Element element)
   cuda::use_device(device_);
   const cuda::Stream stream;
   weights_ = cuda::DeviceBuffer(layout_->size * cuda::bytes_of(element_));
-  cuda::convert(model.stored(), model.stored_element(), weights_.data(), element_, layout_->size, stream);
+  cuda::convert(model.weights_.data(), model.element_, weights_.data(), element_, layout_->size, stream);
   stream.synchronize();
 }
 
@@ -100,7 +101,7 @@ std::unique_ptr<CudaModel> CudaModel::load_folder(const std::filesystem::path& f
   ModelConfig config = read_model_config(folder);
   const at::Tensor parameters = read_weights(folder, config, ParameterLayout(config, head));
   std::unique_ptr<CudaModel> model(new CudaModel(folder, std::move(config), place, head));
-  model->set_parameters(floats(parameters));
+  model->begin_with(floats(parameters));
   return model;
 }
 
@@ -109,8 +110,14 @@ std::unique_ptr<CudaModel> CudaModel::draw(const std::filesystem::path& folder, 
   std::unique_ptr<CudaModel> model(new CudaModel(folder, read_model_config(folder), place, head));
   const at::Tensor parameters = make_floats(model->layout_->size);
   initialise(*model->config_, *model->layout_, seed, floats(parameters));
-  model->set_parameters(floats(parameters));
+  model->begin_with(floats(parameters));
   return model;
+}
+
+// A bf16 model is its rounded weights, and its master begins as they are.
+void CudaModel::begin_with(float* on_host) {
+  if (element_ == cuda::Element::bf16) round_to_bf16(on_host, layout_->size, 1, on_host);
+  set_parameters(on_host);
 }
 
 std::unique_ptr<CudaModel> CudaModel::allocate(const std::filesystem::path& folder, const ModelPlace& place,
@@ -205,11 +212,12 @@ WeightsDigest CudaModel::digest_of_buffer(const void* values, cuda::Element elem
   return {words[0], words[1]};
 }
 
-WeightsDigest CudaModel::weights_digest() const { return digest_of_buffer(stored(), stored_element(), ""); }
+WeightsDigest CudaModel::weights_digest() const { return digest_of_buffer(weights_.data(), element_, ""); }
 
 Digest CudaModel::state_digest() const {
   Hasher hasher;
   hasher.field(hex(weights_digest()));
+  if (has_master()) hasher.field(hex(digest_of_buffer(master_.data(), cuda::Element::f32, kMaster)));
   if (optimizer_) {
     hasher.field(hex(digest_of_buffer(optimizer_->moment1.data(), cuda::Element::f32, kMoment1)));
     hasher.field(hex(digest_of_buffer(optimizer_->moment2.data(), cuda::Element::f32, kMoment2)));
@@ -258,7 +266,8 @@ std::unique_ptr<ModelInstance> CudaModel::copy_for_replica(std::string_view dtyp
 }
 
 void CudaModel::export_folder(const std::filesystem::path& folder) const {
-  export_weights(folder_, folder, *config_, *layout_, floats(parameters_on_host()));
+  export_weights(folder_, folder, *config_, *layout_, floats(parameters_on_host()),
+                 element_ == cuda::Element::bf16 ? Dtype::bf16 : Dtype::f32, 1);
 }
 
 std::string CudaModel::first_difference(std::span<const std::byte> bytes) const {

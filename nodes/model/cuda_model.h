@@ -42,8 +42,8 @@ struct CudaView {
 };
 
 // In f32 one buffer is computed with, trained and saved. In bf16 passes read a bf16 buffer; a trainable model keeps f32
-// master weights beside it, which are what is saved, digested and stepped. A frozen bf16 model has the bf16 buffer
-// alone; it is digested as it is stored and saved widened.
+// master weights beside it, which are what is saved and stepped. A frozen bf16 model has the bf16 buffer alone, which
+// is saved widened. The weights digest is of what passes read.
 //
 // Readers only use the const members; the engine keeps them apart from writers, so nothing is locked. Members may be
 // called from any thread: each makes the model's GPU the thread's own.
@@ -89,8 +89,9 @@ class CudaModel final : public LanguageModel {
   CudaModel(const CudaModel& model, cuda::Element element);
 
   bool has_master() const { return master_.bytes() > 0; }
-  void* stored() const { return has_master() ? master_.data() : weights_.data(); }  // what is saved and digested
+  void* stored() const { return has_master() ? master_.data() : weights_.data(); }  // what is saved
   cuda::Element stored_element() const { return has_master() ? cuda::Element::f32 : element_; }
+  void begin_with(float* on_host);  // which may be changed
   WeightsDigest digest_of_buffer(const void* values, cuda::Element element, const std::string& prefix) const;
 
   // Shared with replicas: never changed after construction.
