@@ -93,7 +93,8 @@ void print_text(const Plan& plan, const Machine& machine, const PlanFigures& fig
     std::string model = plan.models[replica.model.index()].name;
     models.rows.push_back({replica.name, plan.groups[replica.group.index()].name, dtype_name(replica.dtype), "",
                            (replica.in_place ? "the memory of " : "a copy of ") + model + ", synced every " +
-                               counted(replica.every, "step") + " with lag " + std::to_string(replica.lag)});
+                               counted(replica.every, "step") + " with lag " + (replica.lag_at_most ? "at most " : "") +
+                               std::to_string(replica.lag)});
   }
   Table nodes{{"task", "op", "on", "runs", "reads"}, {}, {}};
   for (const PlanNode& node : plan.nodes) {

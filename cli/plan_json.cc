@@ -72,6 +72,7 @@ json edges_json(const Plan& plan, const PlanSizes& sizes) {
 }  // namespace
 
 std::string when_text(const Plan& plan, const PlanNode& node) {
+  if (node.round > 0) return "refill " + std::to_string(node.round);
   if (!node.schedule) return node.from > 1 ? "from step " + std::to_string(node.from) : "each step";
   std::string text = "every " + counted(node.schedule->every, "step");
   if (node.schedule->at_start) text += " and at start";
@@ -106,7 +107,8 @@ json plan_json(const Plan& plan) {
                                   {"model", plan.models[replica.model.index()].name},
                                   {"in_place", replica.in_place},
                                   {"every", replica.every},
-                                  {"lag", replica.lag}});
+                                  {"lag", replica.lag},
+                                  {"lag_at_most", replica.lag_at_most}});
   }
   for (const PlanNode& node : plan.nodes) {
     json outputs = json::array();
@@ -119,6 +121,7 @@ json plan_json(const Plan& plan) {
                                {"outputs", outputs},
                                {"constants", to_text(node.constants)},
                                {"settings", to_text(node.settings)},
+                               {"round", node.round},
                                {"runs", when_text(plan, node)}});
   }
   return object;

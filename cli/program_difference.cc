@@ -46,8 +46,9 @@ void add_declarations(const Plan& plan, Facts& facts) {
   }
   for (const PlanReplica& replica : plan.replicas) {
     facts["replica " + replica.name].text = plan.models[replica.model.index()].name + " every " +
-                                            std::to_string(replica.every) + " lag " + std::to_string(replica.lag) +
-                                            " on " + plan.groups[replica.group.index()].name;
+                                            std::to_string(replica.every) + " lag " +
+                                            (replica.lag_at_most ? "<= " : "") + std::to_string(replica.lag) + " on " +
+                                            plan.groups[replica.group.index()].name;
   }
   for (const PlanData& data : plan.data) facts["data " + data.name].text = data.source + " " + data.argument;
   for (const PlanReward& reward : plan.rewards) {

@@ -11,6 +11,7 @@ void check(const CheckInput& input, Diagnostics& diagnostics) {
   check_demands(input, diagnostics);
   check_objective(input, diagnostics);
   check_rows(input, diagnostics);
+  check_refill(input, diagnostics);
   check_batches(input, diagnostics);
   check_files(input, diagnostics);
   check_adapters(input, diagnostics);

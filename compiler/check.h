@@ -32,6 +32,7 @@ void check_objective(const CheckInput& input, Diagnostics& diagnostics);  // set
 void check_rows(const CheckInput& input, Diagnostics& diagnostics);       // rows of the kind taken; an end where needed
 void check_batches(const CheckInput& input, Diagnostics& diagnostics);    // minibatch, micro, budget
 void check_files(const CheckInput& input, Diagnostics& diagnostics);      // models, data and programs are there
+void check_refill(const CheckInput& input, Diagnostics& diagnostics);     // what a filter samples again
 void check_adapters(const CheckInput& input, Diagnostics& diagnostics);   // their rank against the model's layers
 void check_tokenizers(const CheckInput& input, Diagnostics& diagnostics);  // equal where models share tokens
 void check_executable(const CheckInput& input, Diagnostics& diagnostics);  // for a run: what this version executes

@@ -109,6 +109,12 @@ std::span<const CodeInfo> type_codes() {
        "rollout of its own with `n=1` and `temperature = 0`.",
        R"(adv : adv[B, T] = advantage(r, baseline=r) { estimator = remax })",
        R"(adv : adv[B] = advantage(r) { estimator = rloo })"},
+      {"E0326", "", "`refill` cannot run `OP` again",
+       "A filter with `refill` samples again for the prompt groups that it dropped: take, rollout, score and combine "
+       "are "
+       "repeated. What else stands between them cannot be, and there is one take.",
+       R"(traj, kept = filter(all, adv) { drop = uniform_groups, refill = 2 })",
+       R"(traj, kept = filter(all, r) { drop = uniform_groups, refill = 2 })"},
   };
   return kCodes;
 }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "compiler/check.h"
+#include "compiler/refill.h"
 #include "runtime/contract/check.h"
 
 namespace rlflow {
@@ -236,6 +237,7 @@ Plan lower(const Pipeline& pipeline, const PlacedPipeline& placed, const Catalog
   for (const auto& [id, number] : numbers.nodes) {
     plan.nodes.push_back(lower_node(pipeline, placed, id, numbers, tokenizers));
   }
+  unroll_refills(plan);
   RLFLOW_CHECK(pipeline.stop_after.has_value(), "a program without errors stops");
   plan.stop_after = *pipeline.stop_after;
   plan.meaning = meaning_of(plan, catalog);

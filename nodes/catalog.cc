@@ -4,6 +4,7 @@
 #include "nodes/advantage_node.h"
 #include "nodes/combine_node.h"
 #include "nodes/evaluate_node.h"
+#include "nodes/filter_node.h"
 #include "nodes/kl_reward_node.h"
 #include "nodes/rollout_node.h"
 #include "nodes/score_node.h"
@@ -24,6 +25,8 @@ std::span<const NodeKind> node_kinds() {
       {"take_pairs", make_take_pairs_node},
       {"rollout", make_rollout_node},
       {"score/function", JudgingNodeFactory(make_score_node)},
+      {"filter", make_filter_node, true},
+      {"refill", make_refill_node, true},
       {"combine", make_combine_node},
       {"logprob", make_logprob_node},
       {"logprob/pairs", make_logprob_node},

@@ -18,8 +18,9 @@ using NodeFactory = std::unique_ptr<Node> (*)(const Plan& plan, NodeId node);
 using JudgingNodeFactory = std::unique_ptr<Node> (*)(const Plan& plan, NodeId node, const RewardPlace& place);
 
 struct NodeKind {
-  std::string_view signature;  // key in nodes/signatures
+  std::string_view signature;  // key in nodes/signatures; "refill": a node that only the compiler writes
   std::variant<NodeFactory, JudgingNodeFactory> make;
+  bool several_batches = false;  // its inputs speak of different batches, so it looks for common rows itself
 };
 
 // Every kind with `runs = true` but checkpoint, which the engine does itself.

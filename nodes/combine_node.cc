@@ -30,7 +30,7 @@ class CombineNode final : public Node {
     const at::Tensor flat = sum.contiguous();
     const float* data = flat.const_data_ptr<float>();
     TaskResult result;
-    result.metrics = {{"reward/mean", flat.numel() > 0 ? flat.mean().item<double>() : 0}};
+    if (flat.numel() > 0) result.metrics = {{"reward/mean", flat.mean().item<double>()}};
     result.outputs = {
         std::make_shared<Numbers>(Kind::reward, first.batch, false, std::vector<float>(data, data + flat.numel()))};
     return result;

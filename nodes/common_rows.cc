@@ -96,16 +96,7 @@ class WithCommonRows final : public NodeAround {
   using NodeAround::NodeAround;
 
  private:
-  TaskInputs given(const TaskInputs& inputs) const override {
-    TaskInputs cut = inputs;
-    const std::optional<GroupSet> common = common_groups(inputs);
-    if (!common) return cut;
-    for (PayloadPtr& payload : cut.payloads) {
-      const BatchDescriptor* batch = batch_of(payload.get());
-      if (batch != nullptr && groups_in(*batch) != *common) payload = cut_payload(*payload, cut_to(*batch, *common));
-    }
-    return cut;
-  }
+  TaskInputs given(const TaskInputs& inputs) const override { return cut_to_common_rows(inputs); }
 };
 
 }  // namespace
@@ -114,6 +105,17 @@ BatchPtr without_groups(const BatchDescriptor& batch, const std::vector<std::int
   GroupSet kept = groups_in(batch);
   for (std::int32_t group : dropped) kept.erase(group);
   return cut_to(batch, kept).batch;
+}
+
+TaskInputs cut_to_common_rows(const TaskInputs& inputs) {
+  TaskInputs cut = inputs;
+  const std::optional<GroupSet> common = common_groups(inputs);
+  if (!common) return cut;
+  for (PayloadPtr& payload : cut.payloads) {
+    const BatchDescriptor* batch = batch_of(payload.get());
+    if (batch != nullptr && groups_in(*batch) != *common) payload = cut_payload(*payload, cut_to(*batch, *common));
+  }
+  return cut;
 }
 
 std::unique_ptr<Node> with_common_rows(std::unique_ptr<Node> inner) {

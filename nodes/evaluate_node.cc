@@ -5,6 +5,7 @@
 
 #include "nodes/batches.h"
 #include "nodes/data/dataset.h"
+#include "nodes/evaluation_statistics.h"
 #include "nodes/model_access.h"
 #include "nodes/node_generation.h"
 #include "nodes/plan_access.h"
@@ -81,14 +82,16 @@ class EvaluateNode final : public Node {
     return questions_.asked[response / static_cast<std::size_t>(sampling_.samples)];
   }
 
-  // Throws std::runtime_error naming the reward for the first response without a value.
+  // And the answers of the responses. Throws std::runtime_error naming the reward for the first response without a
+  // value.
   std::vector<double> rewards(const std::vector<Response>& responses, const std::vector<std::string>& texts,
-                              const TaskContext& context, TaskResult& result) {
+                              const TaskContext& context, std::vector<std::string>& answers, TaskResult& result) {
     std::vector<RewardRequest> requests;
     for (std::size_t i = 0; i < responses.size(); ++i) {
       const Question& asked = question(i);
       requests.push_back(
           {asked.row.prompt, texts[i], asked.row.answer, responses[i].finish != FinishReason::length, asked.fields});
+      answers.push_back(reward_->answer(requests.back()));
     }
     Judging how;
     how.stop = context.stop;
@@ -111,10 +114,10 @@ class EvaluateNode final : public Node {
     for (const Response& response : responses) {
       texts.push_back(response_text(tokenizer_, response.tokens, response.finish, sampling_.stop()));
     }
-    const std::vector<double> values = rewards(responses, texts, context, result);
-    double reward = 0, tokens = 0, cut = 0;
+    std::vector<std::string> answers;
+    const std::vector<double> values = rewards(responses, texts, context, answers, result);
+    double tokens = 0, cut = 0;
     for (std::size_t i = 0; i < responses.size(); ++i) {
-      reward += values[i];
       tokens += static_cast<double>(responses[i].tokens.size());
       cut += responses[i].finish == FinishReason::length ? 1 : 0;
       if (i % static_cast<std::size_t>(sampling_.samples) == 0 && result.samples.size() < kSamplesShown) {
@@ -123,8 +126,9 @@ class EvaluateNode final : public Node {
     }
     const auto count = static_cast<double>(std::max<std::size_t>(1, responses.size()));
     auto metrics = std::make_shared<Metrics>();
-    metrics->values = {
-        {"accuracy", reward / count}, {"clip_ratio", cut / count}, {"response_length/mean", tokens / count}};
+    metrics->values = evaluation_statistics(values, answers, sampling_.samples);
+    metrics->values.emplace_back("clip_ratio", cut / count);
+    metrics->values.emplace_back("response_length/mean", tokens / count);
     if (questions_.skips) metrics->values.emplace_back("skipped", static_cast<double>(questions_.skipped));
     for (const auto& [name, value] : metrics->values) result.metrics.push_back({name, value});
     result.outputs = {std::move(metrics)};

@@ -44,6 +44,7 @@ NodeSampling::NodeSampling(const Plan& plan, const PlanNode& node, std::int64_t 
       sampling(sampling_settings(node)),
       budget(budget_of(plan, node)),
       threads(threads_of(plan, node)),
+      round(static_cast<std::uint64_t>(node.round)),
       purpose(random_purpose) {
   if (!has(node.settings, "stop")) return;
   std::vector<std::string> texts;
@@ -69,6 +70,7 @@ std::vector<Response> generate(
   settings.purpose = sampling.purpose;
   settings.run_seed = context.run_seed;
   settings.step = static_cast<std::uint64_t>(context.step);
+  settings.round = sampling.round;
   settings.threads = sampling.threads;
   settings.budget = sampling.budget;
   settings.stop = context.stop;

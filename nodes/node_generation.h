@@ -29,6 +29,7 @@ struct NodeSampling {
   SamplingSettings sampling;
   std::optional<std::int64_t> budget;
   std::int32_t threads;
+  std::uint64_t round;  // of a filter's refill
   RandomPurpose purpose;
 
  private:

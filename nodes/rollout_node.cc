@@ -35,12 +35,13 @@ std::shared_ptr<Rollouts> pack(std::span<const Response> responses, std::int64_t
 }
 
 std::vector<Metric> length_metrics(const BatchDescriptor& batch) {
+  if (batch.size() == 0) return {{"tokens", 0}};
   std::int64_t longest = 0, cut = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     longest = std::max(longest, batch.length(i));
     cut += batch.finish[i] == static_cast<std::uint8_t>(FinishReason::length) ? 1 : 0;
   }
-  const auto size = static_cast<double>(std::max<std::size_t>(1, batch.size()));
+  const auto size = static_cast<double>(batch.size());
   return {{"response_length/mean", static_cast<double>(batch.tokens()) / size},
           {"response_length/max", static_cast<double>(longest)},
           {"clip_ratio", static_cast<double>(cut) / size},

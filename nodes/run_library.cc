@@ -5,9 +5,11 @@
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <torch/headeronly/version.h>
+#include <unistd.h>
 
 #include <optional>
 #include <stdexcept>
+#include <thread>
 
 #include "nodes/batches.h"
 #include "nodes/catalog.h"
@@ -80,7 +82,8 @@ class RunLibrary final : public NodeLibrary {
       std::unique_ptr<Node> made =
           make != nullptr ? (*make)(plan, node)
                           : std::get<JudgingNodeFactory>(kind.make)(plan, node, reward_place(plan.root, run_dir_));
-      return with_metric_inputs(with_common_rows(std::move(made)), plan, node);
+      if (!kind.several_batches) made = with_common_rows(std::move(made));
+      return with_metric_inputs(std::move(made), plan, node);
     }
     throw std::runtime_error("node `" + plan.nodes[node.index()].name + "`: this build has no code for " + signature);
   }
@@ -101,6 +104,20 @@ class RunLibrary final : public NodeLibrary {
         model.random_init ? draw_model(folder, model.init_seed, place, form) : load_model(folder, place, form);
     if (model.trainable) instance->attach_optimizer(adamw_settings(*model.optim));
     return instance;
+  }
+
+  std::unique_ptr<ModelInstance> make_replica(const Plan& plan, ReplicaId id, const ModelInstance& instance) override {
+    const PlanReplica& replica = plan.replicas[id.index()];
+    const PlanModel& model = plan.models[replica.model.index()];
+    const PlanGroup &from = plan.groups[model.group.index()], &to = plan.groups[replica.group.index()];
+    const auto& trained = dynamic_cast<const LanguageModel&>(instance);
+    if (from.device == to.device && (to.device == DeviceKind::cpu || from.first == to.first)) {
+      return trained.copy_for_replica(dtype_name(replica.dtype));
+    }
+    ModelForm form(model.head, replica.dtype);
+    if (lora_of(model) != nullptr) form.lora = LoraSettings{};
+    const ModelPlace place{to.device, to.first, to.threads, replica.dtype, false};
+    return copy_to(trained, model_folder(plan, replica.model), place, form);
   }
 
   PayloadPtr read_payload(Kind kind, std::span<const std::byte> bytes) override { return read_batch(kind, bytes); }
@@ -158,6 +175,16 @@ class RunLibrary final : public NodeLibrary {
 };
 
 }  // namespace
+
+Cluster usable_machine() {
+  Cluster machine;
+  if (!has_gpu_code()) machine.name = "this build, made without `--cuda`,";
+  machine.cpu_threads = static_cast<std::int32_t>(std::thread::hardware_concurrency());
+  machine.memory_bytes =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
+  machine.gpus = usable_gpus();
+  return machine;
+}
 
 std::unique_ptr<NodeLibrary> make_run_library() { return std::make_unique<RunLibrary>(); }
 

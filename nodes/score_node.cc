@@ -111,9 +111,12 @@ class ScoreNode final : public Node {
       }
     }
     std::vector<float> kept = kept_values(*traj.batch, rewards);
-    const auto [mean, deviation] = mean_and_deviation(kept);
-    result.metrics = {
-        {"reward/mean", mean}, {"reward/std", deviation}, {"frac_reward_zero_std", uniform_share(batch->group, kept)}};
+    if (!kept.empty()) {
+      const auto [mean, deviation] = mean_and_deviation(kept);
+      result.metrics = {{"reward/mean", mean},
+                        {"reward/std", deviation},
+                        {"frac_reward_zero_std", uniform_share(batch->group, kept)}};
+    }
     if (reward_->external()) {
       result.metrics.push_back({kErrors, rewards.errors});
       result.metrics.push_back({kTimeouts, rewards.timeouts});

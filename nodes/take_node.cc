@@ -8,6 +8,7 @@
 #include "nodes/batches.h"
 #include "nodes/data/dataset.h"
 #include "nodes/data/order.h"
+#include "nodes/payload_cast.h"
 #include "nodes/plan_access.h"
 #include "nodes/prompt_encoder.h"
 #include "runtime/contract/check.h"
@@ -22,6 +23,10 @@ RowOrder order_of(const PlanData& data, const Dataset& dataset) {
   }
   return RowOrder(dataset.size(), shuffle, static_cast<std::uint64_t>(int_at(data.settings, "seed")));
 }
+
+// Inputs after those of the signature, which the compiler adds where a filter refills (compiler/refill.h). At the first
+// step the cursor is a scalar, the initial value of a feedback edge.
+constexpr std::size_t kCursorInput = 2, kMissingInput = 3;
 
 constexpr std::int64_t kMostSkipped = 100'000;  // rows in a row, of data without end
 
@@ -40,14 +45,10 @@ class RowReader {
   // result has the cursor after them, after what `made` holds then.
   template <class Made, class Use>
   TaskResult read(const TaskInputs& inputs, const TaskContext& context, std::shared_ptr<Made> made, Use use) {
-    RowPlace place;
-    if (inputs.carried) {
-      const auto* cursor = dynamic_cast<const Cursor*>(inputs.carried.get());
-      RLFLOW_CHECK(cursor, "what a take node carries is not a cursor");
-      place = {cursor->epoch, cursor->offset};
-    }
+    RowPlace place = first_place(inputs);
+    const std::int64_t count = wanted(inputs);
     std::int64_t skipped = 0, skipped_now = 0;
-    for (std::int64_t taken = 0; taken < count_;) {
+    for (std::int64_t taken = 0; taken < count;) {
       if (context.stop.stop_requested()) throw TaskStopped();
       const std::int64_t index = order_.next(place, context.run_seed);
       const bool used = encode(index, use);
@@ -73,6 +74,21 @@ class RowReader {
   const PromptEncoder& encoder() const { return encoder_; }
 
  private:
+  // Where the last take stopped: this node's of the step before, or, with a filter that refills, that of the round
+  // before.
+  static RowPlace first_place(const TaskInputs& inputs) {
+    const bool refilled = inputs.payloads.size() > kCursorInput;
+    const PayloadPtr& last = refilled ? inputs.payloads[kCursorInput] : inputs.carried;
+    const auto* cursor = dynamic_cast<const Cursor*>(last.get());
+    RLFLOW_CHECK(cursor || !last || (refilled && last->kind() == Kind::scalar),
+                 "what a take goes on from is no cursor");
+    return cursor ? RowPlace{cursor->epoch, cursor->offset} : RowPlace{};
+  }
+  std::int64_t wanted(const TaskInputs& inputs) const {
+    if (inputs.payloads.size() <= kMissingInput) return count_;
+    return static_cast<std::int64_t>(input_as<Scalar>(inputs, kMissingInput).value);
+  }
+
   template <class Use>
   bool encode(std::int64_t index, Use& use) const {
     try {

@@ -23,6 +23,7 @@ UpdateCut update_cut(const Attributes& settings, DeviceKind device) {
 
 std::vector<std::vector<std::int64_t>> minibatches(std::int64_t sequences, const UpdateCut& cut, std::uint64_t run_seed,
                                                    Step step, std::int64_t epoch) {
+  if (sequences == 0) return {};
   if (cut.minibatch == 0 || cut.minibatch >= sequences) {
     std::vector<std::int64_t> all(static_cast<std::size_t>(sequences));
     std::iota(all.begin(), all.end(), 0);
@@ -59,7 +60,7 @@ TaskResult UpdateLoop::finish(const std::map<std::string, double>& more) const {
   auto metrics = std::make_shared<Metrics>();
   std::map<std::string, double> values = sums_;
   for (auto& [name, value] : values) value /= planned;
-  values["lr"] = learning_rate_;
+  if (outcome_.planned > 0) values["lr"] = learning_rate_;
   values["optimizer_steps"] = static_cast<double>(outcome_.applied);
   values.insert(more.begin(), more.end());
   metrics->values.assign(values.begin(), values.end());

@@ -144,9 +144,9 @@ class UpdatePolicyNode final : public Node {
       }
     }
     TaskResult result = loop.finish(corrected);
-    if (batch.traj.version == context.version - 1) {
+    if (batch.traj.version == context.version - 1 && gap.tokens > 0) {
       result.metrics.push_back({"rollout_gap/max", gap.largest});
-      result.metrics.push_back({"rollout_gap/mean", gap.tokens > 0 ? gap.sum / gap.tokens : 0});
+      result.metrics.push_back({"rollout_gap/mean", gap.sum / gap.tokens});
     }
     return result;
   }

@@ -51,8 +51,9 @@ std::string evaluation_line(const RunView& view, const RunEvent& event, const Pl
   std::string line = "eval " + step_text(view, event.step) + "  " + plan.nodes[event.node.index()].name;
   for (const Metric& metric : event.metrics) {
     std::size_t dot = metric.name.find('.');
-    line +=
-        "  " + (dot == std::string::npos ? metric.name : metric.name.substr(dot + 1)) + " " + number_text(metric.value);
+    const std::string name = dot == std::string::npos ? metric.name : metric.name.substr(dot + 1);
+    const bool interval = name.ends_with("/ci95");  // of the metric before it
+    line += interval ? " +-" + number_text(metric.value) : "  " + name + " " + number_text(metric.value);
   }
   if (!event.samples.empty()) line += "  " + sample_text(event.samples.front(), false);
   return line;

@@ -28,9 +28,10 @@ void start_task(NodeView& node, const RunEvent& event) {
   node.done = node.total = 0;
 }
 
-bool is_evaluation(const RunView& view, const std::string& metric) {
+// Not one of the step's own: of an evaluation, or of a round of a refill.
+bool stands_aside(const RunView& view, const std::string& metric) {
   for (const NodeView& node : view.nodes) {
-    if (node.scheduled && metric.starts_with(node.name + ".")) return true;
+    if ((node.scheduled || node.round > 0) && metric.starts_with(node.name + ".")) return true;
   }
   return false;
 }
@@ -40,7 +41,7 @@ void commit_step(RunView& view, const RunEvent& event) {
   view.doing.clear();
   view.latest.clear();
   for (const Metric& metric : event.metrics) {
-    if (is_evaluation(view, metric.name)) continue;
+    if (stands_aside(view, metric.name)) continue;
     view.latest[metric.name] = metric.value;
     if (ends_with_metric(metric.name, "reward/mean")) push(view.reward, event.step, metric.value);
     if (ends_with_metric(metric.name, "response_length/mean")) push(view.length, event.step, metric.value);
@@ -60,6 +61,7 @@ RunView new_view(const Plan& plan) {
     NodeView entry;
     entry.name = node.name;
     entry.scheduled = node.schedule.has_value();
+    entry.round = node.round;
     view.nodes.push_back(entry);
   }
   return view;

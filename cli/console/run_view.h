@@ -15,6 +15,7 @@ namespace rlflow {
 struct NodeView {
   std::string name;
   bool scheduled = false;  // of an `every` block: its metrics are evaluations, not those of the step
+  std::int32_t round = 0;  // of a refill: its metrics are of a part of the step's batch
   enum class State { waiting, running, done } state = State::waiting;
   Step step = 0;
   std::int64_t done = 0;  // progress of a running task in its own unit; total 0: not told

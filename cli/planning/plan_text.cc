@@ -53,7 +53,8 @@ std::string batches(const Plan& plan, const PlanFigures& figures) {
   for (std::size_t n = 0; n < plan.nodes.size(); ++n) {
     const PlanNode& node = plan.nodes[n];
     const NodeSize& size = figures.sizes.nodes[n];
-    if (node.op == "rollout" && size.rows) table.rows.push_back({node.name, rollout_text(node, size)});
+    if (node.op == "rollout" && size.rows && node.round == 0)
+      table.rows.push_back({node.name, rollout_text(node, size)});
     if (auto cut = cutting_of(node, size)) table.rows.push_back({node.name, update_text(node, *cut)});
   }
   return table.rows.empty() ? "" : "batches\n" + to_text(table, 2, kWidth) + "\n";
@@ -81,7 +82,8 @@ std::string moved(const Plan& plan, const PlanFigures& figures) {
     std::string bytes = bytes_or_unknown(sync.bytes);
     table.rows.push_back({plan.models[replica.model.index()].name, "weights", bytes, bytes,
                           replica.name + (replica.in_place ? ", in place" : ", a copy") + ", every " +
-                              counted(replica.every, "step") + ", lag " + std::to_string(replica.lag)});
+                              counted(replica.every, "step") + ", lag " + (replica.lag_at_most ? "at most " : "") +
+                              std::to_string(replica.lag)});
   }
   std::string text = "bytes of a step (nominal: lengths half of their bounds)\n" + to_text(table, 2, kWidth);
   const std::int64_t flight = figures.sizes.steps_in_flight;
@@ -134,7 +136,9 @@ std::string seconds(const Plan& plan, const PlanFigures& figures) {
   for (std::size_t n = 0; n < plan.nodes.size(); ++n) {
     const PlanNode& node = plan.nodes[n];
     if (!node.model.valid() || !node.group.valid()) continue;
-    std::string when = node.schedule ? "every " + counted(node.schedule->every, "step") + ", not in the sum" : "";
+    std::string when = node.round > 0  ? "a refill of all prompts, not in the sum"
+                       : node.schedule ? "every " + counted(node.schedule->every, "step") + ", not in the sum"
+                                       : "";
     table.rows.push_back({node.name, time.nodes[n] ? seconds_text(*time.nodes[n]) : kUnknown, when});
   }
   for (std::size_t r = 0; r < plan.replicas.size(); ++r) {

@@ -102,8 +102,9 @@ PlanTime time_of(const Plan& plan, const std::vector<ModelFacts>& models, const 
     std::optional<double> seconds;
     if (node.model.valid() && node.group.valid()) {
       seconds = node_seconds(plan, NodeId(n), models, sizes, cluster);
-      if (!seconds && !node.schedule) time.complete = false;
-      if (seconds && !node.schedule) groups[node.group] += *seconds;
+      const bool always = !node.schedule && node.round == 0;
+      if (!seconds && always) time.complete = false;
+      if (seconds && always) groups[node.group] += *seconds;
     }
     time.nodes.push_back(seconds);
   }

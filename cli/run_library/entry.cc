@@ -1,9 +1,7 @@
 // The one exported function of librlflow_run.so: engine and nodes behind the RunApi.
 #include <malloc.h>
-#include <unistd.h>
 
 #include <memory>
-#include <thread>
 
 #include "nodes/generate_text.h"
 #include "nodes/plan_access.h"
@@ -30,13 +28,7 @@ class ProcessRunApi final : public RunApi {
  public:
   ProcessRunApi() { keep_freed_memory(); }
 
-  Cluster cluster() override {
-    Cluster cluster;
-    cluster.cpu_threads = static_cast<std::int32_t>(std::thread::hardware_concurrency());
-    cluster.memory_bytes =
-        static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
-    return cluster;
-  }
+  Cluster cluster() override { return usable_machine(); }
 
   Outcome run(const Plan& plan, const RunRequest& request, RunObserver& observer) override {
     return run_plan(plan, request, library(), observer, pause_);

@@ -1,6 +1,6 @@
-// What the forward and backward kernels of attention on tensor cores share: tiles, the walk over those that pass by, and
-// products between them. Four warps have a tile of queries (or, for the gradients of keys and values, of keys) of one
-// head, each MT·16 rows of it; tiles of the other side pass by in two stages of shared memory.
+// What the forward and backward kernels of attention on tensor cores share: tiles, the walk over those that pass by,
+// and products between them. Four warps have a tile of queries (or, for the gradients of keys and values, of keys) of
+// one head, each MT·16 rows of it; tiles of the other side pass by in two stages of shared memory.
 #pragma once
 
 #include "nodes/cuda/attention_tensor.h"
@@ -73,13 +73,24 @@ struct Walk {
 };
 
 template <int kStep, bool kKeysPass>
-inline __device__ Walk<kStep, kKeysPass> walk_of(const AttentionTiles& tiles, const RowTile& tile, std::int64_t window) {
+inline __device__ Walk<kStep, kKeysPass> walk_of(const AttentionTiles& tiles, const RowTile& tile,
+                                                 std::int64_t window) {
   const int first = tile.rows.position;
-  return {tiles.spans, tile.first_span, tile.last_span, 0, first, first + tile.rows.length - 1, static_cast<int>(window),
-          0,           0,               0};
+  return {tiles.spans,
+          tile.first_span,
+          tile.last_span,
+          0,
+          first,
+          first + tile.rows.length - 1,
+          static_cast<int>(window),
+          0,
+          0,
+          0};
 }
 
-inline __device__ bool seen(int query, int key, int window) { return key <= query && (window == 0 || key + window > query); }
+inline __device__ bool seen(int query, int key, int window) {
+  return key <= query && (window == 0 || key + window > query);
+}
 
 // Sums and largest of a row over the four lanes that share it.
 inline __device__ float quad_sum(float x) {
@@ -98,8 +109,8 @@ inline __device__ void store_pair(bf16* to, float low, float high) {
 inline __device__ void store_pair(float* to, float low, float high) { *reinterpret_cast<float2*>(to) = {low, high}; }
 
 template <int D, int MT, class T>
-inline __device__ void store_rows(const float (&sums)[MT][D / 8][4], const float (&factors)[MT][2], int first_row, int count,
-                           T* rows, std::int64_t stride) {
+inline __device__ void store_rows(const float (&sums)[MT][D / 8][4], const float (&factors)[MT][2], int first_row,
+                                  int count, T* rows, std::int64_t stride) {
   const int lane = threadIdx.x % kWarp;
 #pragma unroll
   for (int m = 0; m < MT; ++m) {
@@ -118,8 +129,8 @@ inline __device__ void store_rows(const float (&sums)[MT][D / 8][4], const float
 
 // sums[MT·16, N·8] += left factors (registers) · transposed rows of a tile.
 template <int D, int MT, int N>
-inline __device__ void multiply_rows(float (&sums)[MT][N][4], const std::uint32_t (&left)[MT][D / 16][4], std::uint32_t tile,
-                              int first_row) {
+inline __device__ void multiply_rows(float (&sums)[MT][N][4], const std::uint32_t (&left)[MT][D / 16][4],
+                                     std::uint32_t tile, int first_row) {
 #pragma unroll
   for (int k = 0; k < D / 16; ++k) {
 #pragma unroll
@@ -137,7 +148,7 @@ inline __device__ void multiply_rows(float (&sums)[MT][N][4], const std::uint32_
 // The same with the left factors in a tile, from `row` on.
 template <int D, int MT, int N>
 inline __device__ void multiply_tiles(float (&sums)[MT][N][4], std::uint32_t left, int row, std::uint32_t tile,
-                               int first_row) {
+                                      int first_row) {
 #pragma unroll
   for (int k = 0; k < D / 16; ++k) {
     std::uint32_t a[MT][4];
@@ -158,7 +169,7 @@ inline __device__ void multiply_tiles(float (&sums)[MT][N][4], std::uint32_t lef
 // sums[MT·16, D] += scores[MT·16, N·8] rounded to bf16 · rows of a tile.
 template <int D, int MT, int N>
 inline __device__ void multiply_scores(float (&sums)[MT][D / 8][4], const float (&scores)[MT][N][4], std::uint32_t tile,
-                                int first_row) {
+                                       int first_row) {
 #pragma unroll
   for (int k = 0; k < N / 2; ++k) {
     std::uint32_t a[MT][4];

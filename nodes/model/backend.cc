@@ -50,6 +50,25 @@ std::unique_ptr<LanguageModel> draw_model(const std::filesystem::path& folder, s
 #endif
 }
 
+std::unique_ptr<LanguageModel> copy_to(const LanguageModel& model, const std::filesystem::path& folder,
+                                       const ModelPlace& place, const ModelForm& form) {
+  if (form.lora) {
+    throw std::runtime_error(
+        "a model with `lora` and its replica stand on one kind of device; give both the same group");
+  }
+  if (place.device == DeviceKind::cpu) {
+    return CpuModel::of_weights(folder, model.weights_on_host(), place.threads, form);
+  }
+#ifdef RLFLOW_CUDA
+  const at::Tensor weights = model.weights_on_host();
+  std::unique_ptr<CudaModel> copy = CudaModel::allocate(folder, place, form.head);
+  copy->set_parameters(floats(weights));
+  return copy;
+#else
+  refuse_gpu();
+#endif
+}
+
 std::unique_ptr<Passes> make_passes(DeviceKind device) {
   if (device == DeviceKind::cpu) return std::make_unique<CpuPasses>();
 #ifdef RLFLOW_CUDA
@@ -77,7 +96,22 @@ std::map<std::string, std::string> gpu_facts(std::int32_t index) {
           {"cuda runtime", versions.runtime},
           {"cublas", versions.cublas}};
 }
+
+std::vector<Gpu> usable_gpus() {
+  std::vector<Gpu> gpus;
+  for (int i = 0; i < cuda::device_count(); ++i) {
+    const cuda::DeviceFacts facts = cuda::device_facts(i);
+    Gpu gpu;
+    gpu.name = facts.name;
+    gpu.memory_bytes = static_cast<std::uint64_t>(facts.memory);
+    gpus.push_back(std::move(gpu));
+  }
+  return gpus;
+}
+bool has_gpu_code() { return true; }
 #else
+std::vector<Gpu> usable_gpus() { return {}; }
+bool has_gpu_code() { return false; }
 void enter_gpu(std::int32_t) { refuse_gpu(); }
 std::map<std::string, std::string> gpu_facts(std::int32_t) { refuse_gpu(); }
 #endif

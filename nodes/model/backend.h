@@ -6,9 +6,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "nodes/model/language_model.h"
 #include "nodes/model/passes.h"
+#include "runtime/contract/cluster.h"
 #include "runtime/contract/plan.h"
 
 namespace rlflow {
@@ -32,8 +34,18 @@ std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder, c
 std::unique_ptr<LanguageModel> draw_model(const std::filesystem::path& folder, std::uint64_t seed,
                                           const ModelPlace& place, const ModelForm& form = {});
 
+// A frozen copy on another device, for a replica: the same weights, in the dtype of `place`. `folder` is that of the
+// model. Throws std::runtime_error where the model has adapters.
+std::unique_ptr<LanguageModel> copy_to(const LanguageModel& model, const std::filesystem::path& folder,
+                                       const ModelPlace& place, const ModelForm& form);
+
 // For models on a device of that kind.
 std::unique_ptr<Passes> make_passes(DeviceKind device);
+
+// The GPUs that this build can use: none in a build without GPU code, and where there is no driver or device.
+std::vector<Gpu> usable_gpus();
+// Whether this build has code for GPUs.
+bool has_gpu_code();
 
 // Makes a GPU the one that the calling thread uses. Throws std::runtime_error where this build or machine has none.
 void enter_gpu(std::int32_t index);

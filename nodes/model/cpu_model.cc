@@ -84,6 +84,16 @@ std::unique_ptr<CpuModel> CpuModel::draw(const std::filesystem::path& folder, st
   return model;
 }
 
+std::unique_ptr<CpuModel> CpuModel::of_weights(const std::filesystem::path& folder, at::Tensor parameters,
+                                               std::int32_t threads, const ModelForm& form) {
+  std::unique_ptr<CpuModel> model(new CpuModel(folder, read_model_config(folder), threads, form));
+  model->drawn_ = true;
+  RLFLOW_CHECK(parameters.numel() == model->layout_->size, "parameters of another shape");
+  model->parameters_ = std::move(parameters);
+  model->complete(form);
+  return model;
+}
+
 // From the parameters as they were read or drawn to the whole model.
 void CpuModel::complete(const ModelForm& form) {
   float* values = floats(parameters_);

@@ -27,6 +27,9 @@ class CpuModel final : public LanguageModel {
                                                const ModelForm& form = {});
   static std::unique_ptr<CpuModel> draw(const std::filesystem::path& folder, std::uint64_t seed, std::int32_t threads,
                                         const ModelForm& form = {});
+  // Shape of `folder`, parameters f32[layout.size] as given.
+  static std::unique_ptr<CpuModel> of_weights(const std::filesystem::path& folder, at::Tensor parameters,
+                                              std::int32_t threads, const ModelForm& form);
 
   WeightsDigest weights_digest() const override;
   Digest state_digest() const override;
@@ -42,6 +45,7 @@ class CpuModel final : public LanguageModel {
   const ParameterLayout& layout() const override { return *layout_; }
   void attach_optimizer(const AdamWSettings& settings) override;
   AdamWStep apply(const float* gradient) override;
+  at::Tensor weights_on_host() const override { return merged_parameters(); }
   std::unique_ptr<LanguageModel> base() const override;
 
   std::int32_t threads() const { return threads_; }

@@ -23,7 +23,7 @@ void check_stop(const PassSettings& settings) {
   if (settings.stop.stop_requested()) throw TaskStopped();
 }
 
-TransformerView view_of(const LanguageModel& model) { return static_cast<const CpuModel&>(model).view(); }
+TransformerView view_of(const LanguageModel& model) { return dynamic_cast<const CpuModel&>(model).view(); }
 
 }  // namespace
 

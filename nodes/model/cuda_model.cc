@@ -131,21 +131,24 @@ CudaView CudaModel::view() const {
   return {*config_, *layout_, weights_.data(), element_, full, same ? full : rotary_->local.view(), device_};
 }
 
-at::Tensor CudaModel::parameters_on_host() const {
+at::Tensor CudaModel::on_host(const void* values, cuda::Element element) const {
   cuda::use_device(device_);
   const cuda::Stream stream;
   at::Tensor host = make_floats(layout_->size);
-  if (stored_element() == cuda::Element::f32) {
-    cuda::copy(floats(host), stored(), layout_->size * 4, stream);
+  if (element == cuda::Element::f32) {
+    cuda::copy(floats(host), values, layout_->size * 4, stream);
     stream.synchronize();
     return host;
   }
   const cuda::DeviceBuffer wide(layout_->size * 4);
-  cuda::convert(stored(), stored_element(), wide.data(), cuda::Element::f32, layout_->size, stream);
+  cuda::convert(values, element, wide.data(), cuda::Element::f32, layout_->size, stream);
   cuda::copy(floats(host), wide.data(), layout_->size * 4, stream);
   stream.synchronize();
   return host;
 }
+
+at::Tensor CudaModel::parameters_on_host() const { return on_host(stored(), stored_element()); }
+at::Tensor CudaModel::weights_on_host() const { return on_host(weights_.data(), element_); }
 
 void CudaModel::set_parameters(const float* on_host) {
   cuda::use_device(device_);

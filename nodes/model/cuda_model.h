@@ -72,6 +72,7 @@ class CudaModel final : public LanguageModel {
   const ParameterLayout& layout() const override { return *layout_; }
   void attach_optimizer(const AdamWSettings& settings) override;
   AdamWStep apply(const float* gradient) override;
+  at::Tensor weights_on_host() const override;
   std::unique_ptr<LanguageModel> base() const override;  // throws: there are no adapters on a GPU yet
 
   CudaView view() const;
@@ -91,6 +92,7 @@ class CudaModel final : public LanguageModel {
   bool has_master() const { return master_.bytes() > 0; }
   void* stored() const { return has_master() ? master_.data() : weights_.data(); }  // what is saved
   cuda::Element stored_element() const { return has_master() ? cuda::Element::f32 : element_; }
+  at::Tensor on_host(const void* values, cuda::Element element) const;
   void begin_with(float* on_host);  // which may be changed
   WeightsDigest digest_of_buffer(const void* values, cuda::Element element, const std::string& prefix) const;
 

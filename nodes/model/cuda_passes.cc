@@ -14,7 +14,7 @@ void check_stop(const PassSettings& settings) {
   if (settings.stop.stop_requested()) throw TaskStopped();
 }
 
-CudaView view_of(const LanguageModel& model) { return static_cast<const CudaModel&>(model).view(); }
+CudaView view_of(const LanguageModel& model) { return dynamic_cast<const CudaModel&>(model).view(); }
 
 }  // namespace
 

@@ -37,6 +37,9 @@ class LanguageModel : public ModelInstance {
   // adapters, where there are some), in the memory of the model's device. Needs an optimizer.
   virtual AdamWStep apply(const float* gradient) = 0;
 
+  // The parameters as passes read them, adapters merged and bf16 widened: f32[layout().size] in host memory.
+  virtual at::Tensor weights_on_host() const = 0;
+
   // Of a model with adapters: what they are added to, as a frozen model that shares its memory and may outlive it.
   virtual std::unique_ptr<LanguageModel> base() const = 0;
 };

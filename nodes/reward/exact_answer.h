@@ -9,6 +9,7 @@ namespace rlflow {
 class ExactAnswer final : public FunctionReward {
  public:
   RewardVerdict verdict(const RewardRequest& request) const override;
+  std::string answer(const RewardRequest& request) const override;
 };
 
 }  // namespace rlflow

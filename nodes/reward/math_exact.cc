@@ -96,6 +96,10 @@ std::optional<std::string> final_number(std::string_view text) {
   return last;
 }
 
+std::string MathExact::answer(const RewardRequest& request) const {
+  return request.ended ? final_number(request.response).value_or("") : "";
+}
+
 RewardVerdict MathExact::verdict(const RewardRequest& request) const {
   const std::optional<std::string> answer = final_number(request.answer);
   if (!answer) return no_verdict("the answer `" + std::string(request.answer) + "` holds no number");

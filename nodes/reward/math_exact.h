@@ -14,6 +14,7 @@ namespace rlflow {
 class MathExact final : public FunctionReward {
  public:
   RewardVerdict verdict(const RewardRequest& request) const override;
+  std::string answer(const RewardRequest& request) const override;
 };
 
 // The number that a text ends in, in one form for each value: no sign but `-`, no zero that could be left out, no

@@ -59,6 +59,9 @@ class Reward {
   virtual ~Reward() = default;
   // Throws TaskStopped, and std::runtime_error where no response can be judged at all.
   virtual Judgement judge(std::span<const RewardRequest> requests, const Judging& how) = 0;
+  // What responses are compared by when they vote: equal texts are the same answer. The response, unless the judge
+  // looks for an answer in it; empty where it finds none.
+  virtual std::string answer(const RewardRequest& request) const { return std::string(request.response); }
   // A program outside: what it says is a fact, and may be another one tomorrow.
   virtual bool external() const { return false; }
 };

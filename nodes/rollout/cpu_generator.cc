@@ -26,7 +26,7 @@ CpuGenerator::~CpuGenerator() = default;
 
 bool CpuGenerator::run(const LanguageModel& model, std::span<const std::span<const std::int32_t>> prompts,
                        const GenerationSettings& settings, std::vector<Response>& responses) {
-  return run(static_cast<const CpuModel&>(model).view(), prompts, settings, responses);
+  return run(dynamic_cast<const CpuModel&>(model).view(), prompts, settings, responses);
 }
 
 bool CpuGenerator::run(const TransformerView& model, std::span<const std::span<const std::int32_t>> prompts,

@@ -37,7 +37,7 @@ std::int64_t pages_that_fit(const CudaStep& step, const CudaView& model, std::in
 
 bool CudaGenerator::run(const LanguageModel& model, std::span<const std::span<const std::int32_t>> prompts,
                         const GenerationSettings& settings, std::vector<Response>& responses) {
-  return run(static_cast<const CudaModel&>(model).view(), prompts, settings, responses);
+  return run(dynamic_cast<const CudaModel&>(model).view(), prompts, settings, responses);
 }
 
 bool CudaGenerator::run(const CudaView& model, std::span<const std::span<const std::int32_t>> prompts,

@@ -282,10 +282,14 @@ std::vector<const void*> CudaStep::captured(const CudaView& model) const {
   return all;
 }
 
-// Whether the kernels of nodes/cuda/decode_linear.h can compute a step of this model.
+// Beyond it the ordinary products are faster: a step of 0.5B took 1.52 ms for 32 rows here and 1.27 ms for 64 there.
+constexpr std::int64_t kMostFusedRows = 16;
+static_assert(kMostFusedRows <= cuda::kMostFewRows);
+
+// Whether the kernels of nodes/cuda/decode_linear.h compute a step of this model.
 bool CudaStep::few_rows_serve(const CudaView& model, std::int64_t count) const {
   const ModelConfig& config = model.config;
-  if (count > cuda::kMostFewRows || model.element != cuda::Element::bf16 || config.branch_norms ||
+  if (count > kMostFusedRows || model.element != cuda::Element::bf16 || config.branch_norms ||
       !cuda::attend_pages_serves(paged_shape(config, 0), model.element)) {
     return false;
   }

@@ -38,7 +38,8 @@ struct GenerationSettings {
   const StopTexts* stop_texts = nullptr;  // borrowed; null: none
   RandomPurpose purpose = RandomPurpose::sampling;
   std::uint64_t run_seed = 1;
-  std::uint64_t step = 0;  // with run_seed, prompt index and sample index: the key of a response
+  std::uint64_t step = 0;   // with run_seed, round, prompt index and sample index: the key of a response
+  std::uint64_t round = 0;  // of a filter's refill
   std::int32_t threads = 1;
   // Most responses that are decoded together: by one lane (a thread) of the CPU, absent: 64; on a GPU, absent: 1024.
   std::optional<std::int64_t> slots;

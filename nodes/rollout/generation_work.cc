@@ -59,9 +59,9 @@ std::vector<PromptWork> divide(Prompts prompts, std::int64_t samples, std::int64
 }
 
 std::uint64_t response_key(const GenerationSettings& settings, std::int64_t response) {
-  return h64(settings.purpose,
-             {settings.run_seed, settings.step, static_cast<std::uint64_t>(response / settings.samples),
-              static_cast<std::uint64_t>(response % settings.samples)});
+  const auto prompt = static_cast<std::uint64_t>(response / settings.samples);
+  return h64(settings.purpose, {settings.run_seed, settings.step, prompt + (settings.round << 32),
+                                static_cast<std::uint64_t>(response % settings.samples)});
 }
 
 void Teller::extended(std::int64_t response, bool finished) {

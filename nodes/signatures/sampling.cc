@@ -43,10 +43,9 @@ NodeSignature filter() {
                          edge("r", Kind::reward, {"B"}, "their rewards")};
   signature.outputs = {output("traj", Kind::traj, {"F", "T"}), output("reward", Kind::reward, {"F"})};
   signature.settings = {
-      word("drop", {"uniform_groups", "overlong"}, "groups with equal rewards, or responses without an end"),
+      word("drop", {"uniform_groups", "overlong"}, "groups whose rewards are all equal, or responses without an end"),
       with_default(integer("refill", at_least(0), "rounds of sampling again for the missing prompts"), 0),
   };
-  signature.runs = false;
   return signature;
 }
 

@@ -16,6 +16,7 @@ NodeSignature evaluate(std::string key, ArgumentSpec judge, std::string doc) {
       integer("max_new", at_least(1), "most tokens of a response, the end token included"),
   };
   for (SettingSpec& spec : choice_settings()) signature.settings.push_back(std::move(spec));
+  signature.version = 2;
   signature.only_in_every = true;
   signature.needs_tokenizer = true;
   return signature;

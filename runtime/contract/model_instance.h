@@ -33,7 +33,7 @@ class ModelInstance {
   virtual void save(std::string_view part, ByteSink& sink) const = 0;
   virtual void load(std::string_view part, std::span<const std::byte> bytes) = 0;
 
-  // A frozen copy of the parameters for a replica that does not share them ("f32", "bf16").
+  // A frozen copy of the parameters on the same device ("f32", "bf16").
   virtual std::unique_ptr<ModelInstance> copy_for_replica(std::string_view dtype) const = 0;
 
   // Writes a Hugging Face folder (config.json, model.safetensors, tokenizer files); `folder` exists and is empty. A

@@ -39,6 +39,10 @@ class NodeLibrary {
   virtual std::unique_ptr<Node> make_node(const Plan& plan, NodeId node) = 0;
   // Loads or draws the weights of a plan model; throws std::runtime_error naming file, tensor and offset.
   virtual std::unique_ptr<ModelInstance> make_model(const Plan& plan, ModelId model, const ModelOrigin& origin) = 0;
+  // A frozen copy of the model's parameters for a replica that does not share them, on the replica's device.
+  virtual std::unique_ptr<ModelInstance> make_replica(const Plan& plan, ReplicaId replica, const ModelInstance& model) {
+    return model.copy_for_replica(dtype_name(plan.replicas[replica.index()].dtype));
+  }
   // Parses an artifact's bytes; throws std::runtime_error naming what is wrong.
   virtual PayloadPtr read_payload(Kind kind, std::span<const std::byte> bytes) = 0;
   // Response `index` of what a node gave, or of the batch that it read, for a person to look at; nullopt where neither

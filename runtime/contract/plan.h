@@ -130,6 +130,7 @@ struct PlanNode {
   std::vector<std::string> free_settings;  // those that change how a result is made and never the result
   GroupId group;                           // invalid: a host task without a model
   std::optional<PlanSchedule> schedule;    // set inside an `every` block
+  std::int32_t round = 0;                  // of a filter's `refill`; 0: the flow as it is written
   std::int64_t from = 1;                   // skipped before this step
   std::int32_t retry = 0;
   std::int64_t timeout_ms = 0;  // 0: none

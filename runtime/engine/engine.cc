@@ -5,6 +5,7 @@
 
 #include "runtime/engine/make_executor.h"
 #include "runtime/engine/outcomes.h"
+#include "runtime/engine/recorded_choices.h"
 #include "runtime/engine/recovery.h"
 #include "runtime/engine/run_birth.h"
 #include "runtime/engine/run_loop.h"
@@ -115,7 +116,7 @@ Outcome outcome_of(const Session& session, const RunLoop& loop, Step durable) {
   return {session.pause.code(), {}, "paused after step " + std::to_string(durable), "resume the run to go on", {}};
 }
 
-Outcome go(const Session& session, Executor& executor, ModelStates& models, Database& database, TaskStore& tasks,
+Outcome go(Session& session, Executor& executor, ModelStates& models, Database& database, TaskStore& tasks,
            ArtifactStore& artifacts, Recovered recovered) {
   const Plan& plan = session.plan;
   std::vector<std::unique_ptr<Node>> nodes;
@@ -142,7 +143,7 @@ Outcome go(const Session& session, Executor& executor, ModelStates& models, Data
   return outcome_of(session, loop, std::max<Step>(recorder.durable_step(), 0));
 }
 
-Outcome begin(const Session& session) {
+Outcome begin(Session& session) {
   session.library.prepare(session.plan, session.request.run_dir);
   std::unique_ptr<Executor> executor = make_executor(session.plan, session.library, session.options);
   // Models first: a missing or damaged file is told before anything is written.
@@ -156,7 +157,7 @@ Outcome begin(const Session& session) {
   return go(session, *executor, models, database, tasks, artifacts, {});
 }
 
-Outcome resume(const Session& session) {
+Outcome resume(Session& session) {
   const std::filesystem::path& run_dir = session.request.run_dir;
   WritableRun opened(session.files, run_dir);
   Database& database = opened.database();
@@ -177,6 +178,7 @@ Outcome resume(const Session& session) {
   clear_leftovers(session.files, database, artifacts, run_dir);
   failpoint("recovery: cleared");
   say_opened(session, run.committed);
+  choose_as_recorded(database, session.plan, session.graph);
   Recovered recovered = recover_tasks(parts, tasks, session.events);
   failpoint("recovery: tasks");
   std::unique_ptr<Executor> executor = make_executor(session.plan, session.library, session.options);

@@ -8,6 +8,7 @@
 #include "runtime/engine/model_restore.h"
 #include "runtime/engine/needed_versions.h"
 #include "runtime/engine/outcomes.h"
+#include "runtime/engine/recorded_choices.h"
 #include "runtime/engine/source_files.h"
 #include "runtime/engine/task_key.h"
 #include "runtime/store/bundle_rows.h"
@@ -185,6 +186,7 @@ void fill(const Forking& fork) {
   ArtifactStore shared(fork.files, fork.request.parent_dir);
   ArtifactStore artifacts(fork.files, fork.staged);
   StepGraph parent_graph(fork.parent_plan);
+  choose_as_recorded(database, fork.parent_plan, parent_graph);
   RecordedParts parts{fork.parent_plan, parent_graph, parent.seed, database, shared, fork.library, inherited};
   require_unchanged_files(parts);
   become_fork(database, forked_run(fork, parent.name));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/engine/recorded_choices.h"
 #include "runtime/engine/task_key.h"
 #include "runtime/store/bundle_rows.h"
 #include "runtime/store/run_directory.h"
@@ -91,6 +92,7 @@ KeyReport check_keys(const std::filesystem::path& run_dir, const Plan& plan, con
   check_schema(database);
   Snapshot snapshot(database);
   StepGraph graph(plan);
+  choose_as_recorded(database, plan, graph);
   Recorded recorded{database, plan, graph, recorded_run(database).seed, init_digest};
   KeyReport report;
   auto bundled = bundled_task(database);

@@ -8,7 +8,7 @@ namespace rlflow {
 
 ModelStates::ModelStates(const Plan& plan, const StepGraph& graph, std::uint64_t seed, NodeLibrary& library,
                          Executor& executor)
-    : plan_(plan), graph_(graph), models_(plan.models.size()) {
+    : plan_(plan), graph_(graph), library_(library), models_(plan.models.size()) {
   for (std::size_t i = 0; i < models_.size(); ++i) {
     executor.run_on(plan.models[i].group, [&] {
       const ModelId adapted = plan.models[i].base_of;
@@ -33,7 +33,7 @@ void ModelStates::publish_copies(ModelId model, Version version) {
   const State& state = models_[model.index()];
   for (ReplicaId id : graph_.copies_of(model, version)) {
     const PlanReplica& replica = plan_.replicas[id.index()];
-    std::shared_ptr<ModelInstance> copy = state.instance->copy_for_replica(dtype_name(replica.dtype));
+    std::shared_ptr<ModelInstance> copy = library_.make_replica(plan_, id, *state.instance);
     bool comparable = replica.dtype == plan_.models[model.index()].dtype;
     if (comparable && copy->weights_digest() != state.weights) {
       throw StoreError(ExitCode::store_damaged, "R0302",
@@ -60,6 +60,15 @@ ModelInstance* ModelStates::instance_for(NodeId node, Step step) const {
   RLFLOW_CHECK(replica != copies_.end() && replica->second.contains(version),
                plan_node.name + " reads a version that was not published");
   return replica->second.at(version).get();
+}
+
+std::optional<Version> ModelStates::newest_copy(ReplicaId replica, Version most) const {
+  std::lock_guard lock(mutex_);
+  auto versions = copies_.find(replica);
+  if (versions == copies_.end()) return std::nullopt;
+  auto after = versions->second.upper_bound(most);
+  if (after == versions->second.begin()) return std::nullopt;
+  return std::prev(after)->first;
 }
 
 void ModelStates::forget_copies_before(Step step) {

@@ -33,6 +33,8 @@ class ModelStates {
 
   // What a node reads or updates in a step; null for nodes without a model.
   ModelInstance* instance_for(NodeId node, Step step) const;
+  // The newest version, at most `most`, of which the replica has a copy; on any thread.
+  std::optional<Version> newest_copy(ReplicaId replica, Version most) const;
   // Forgets copies older than `oldest_version_read` of the step; on any thread.
   void forget_copies_before(Step step);
 
@@ -47,6 +49,7 @@ class ModelStates {
 
   const Plan& plan_;
   const StepGraph& graph_;
+  NodeLibrary& library_;
   std::vector<State> models_;
   mutable std::mutex mutex_;
   // Shared: a version that was skipped or held is the same copy as its parent. Guarded by mutex_.

@@ -19,8 +19,8 @@ Version oldest_to_restore(const Plan& plan, const StepGraph& graph, ModelId mode
     if (plan.nodes[i].model != model || !graph.reads_copy(node)) continue;
     for (Step step = committed + 1; step <= plan.stop_after; ++step) {
       Version version = graph.version_read(node, step);
-      if (version >= oldest) break;
-      if (graph.due(node, step) && !graph.skipped(node, step) && !answered({node, step})) oldest = version;
+      if (version < oldest && graph.due(node, step) && !graph.skipped(node, step) && !answered({node, step}))
+        oldest = version;
     }
   }
   return oldest;

@@ -38,9 +38,6 @@ std::optional<NodeId> waits_for_itself(const Plan& plan) {
 
 std::optional<Outcome> refuse_node(const Plan& plan, NodeId id) {
   const PlanNode& node = plan.nodes[id.index()];
-  if (node.replica.valid() && plan.replicas[node.replica.index()].lag_at_most) {
-    return refusal(id, "a sync with `lag <= …` cannot be executed yet", "write `lag N` for the exact lag");
-  }
   if (node.op != "update") return std::nullopt;
   if (node.schedule) {
     return refusal(id, "an update inside `every` cannot be executed yet", "move `" + node.name + "` into the flow");

@@ -1,6 +1,7 @@
 // Models of recorded runs.
 #include "runtime/engine/recorded_model.h"
 
+#include "runtime/engine/recorded_choices.h"
 #include "runtime/store/record_queries.h"
 #include "runtime/store/run_directory.h"
 #include "runtime/store/schema.h"
@@ -22,6 +23,7 @@ RecordedSession::RecordedSession(const Plan& plan, const std::filesystem::path& 
       artifacts(files, run_dir),
       parts{plan, graph, 1, database, artifacts, library} {
   check_schema(database);
+  choose_as_recorded(database, plan, graph);
   parts.seed = recorded_run(database).seed;
   parts.inherited = inherited_step(database);
 }

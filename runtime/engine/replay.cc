@@ -85,8 +85,7 @@ ModelInstance* bring_model(const Replay& replay, std::unique_ptr<ModelInstance>&
     kept.version = version;
   }
   if (!replay.session.graph.reads_copy(replay.id.node)) return kept.instance.get();
-  const PlanReplica& replica = replay.plan.replicas[replay.node().replica.index()];
-  copy = kept.instance->copy_for_replica(dtype_name(replica.dtype));
+  copy = replay.library.make_replica(replay.plan, replay.node().replica, *kept.instance);
   return copy.get();
 }
 

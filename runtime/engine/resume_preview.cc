@@ -5,6 +5,7 @@
 #include <set>
 
 #include "runtime/engine/needed_versions.h"
+#include "runtime/engine/recorded_choices.h"
 #include "runtime/engine/task_key.h"
 #include "runtime/store/artifact_store.h"
 #include "runtime/store/file_layer.h"
@@ -75,6 +76,7 @@ ResumePreview preview_resume(const std::filesystem::path& run_dir, const Plan& p
   Snapshot snapshot(database);
   ArtifactStore artifacts(files, run_dir);
   StepGraph graph(plan);
+  choose_as_recorded(database, plan, graph);
   Looking at{database, artifacts, plan, graph, recorded_run(database).seed, init_digest};
   ResumePreview preview;
   preview.committed = committed_step(database);

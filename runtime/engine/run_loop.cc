@@ -1,6 +1,8 @@
 // The serial part of a run: admission, inputs, results.
 #include "runtime/engine/run_loop.h"
 
+#include <algorithm>
+
 #include "runtime/contract/check.h"
 
 namespace rlflow {
@@ -84,7 +86,10 @@ bool RunLoop::start(TaskId task, std::vector<Launch>& launches) {
   }
   auto launched = std::make_unique<Launched>();
   launched->completed.task = task;
-  if (!parts_.graph.skipped(task.node, task.step)) resolve_inputs(task, *launched);
+  if (!parts_.graph.skipped(task.node, task.step)) {
+    choose_version(task);
+    resolve_inputs(task, *launched);
+  }
   {
     std::lock_guard lock(mutex_);
     launched_[task] = std::move(launched);
@@ -95,6 +100,17 @@ bool RunLoop::start(TaskId task, std::vector<Launch>& launches) {
     held_.push_back(task);
   }
   return false;
+}
+
+// `lag <= L`: the newest version that is there. What a task has read is part of its record, and so is this choice.
+void RunLoop::choose_version(TaskId task) {
+  if (!parts_.graph.chooses(task.node) || parts_.graph.has_chosen(task.node, task.step)) return;
+  const ReplicaId replica = plan_node(task).replica;
+  const std::int64_t every = parts_.plan.replicas[replica.index()].every;
+  std::optional<Version> newest = parts_.models.newest_copy(replica, std::max<Version>(task.step - 1, 0));
+  while (newest && *newest % every != 0) newest = parts_.models.newest_copy(replica, *newest - 1);
+  RLFLOW_CHECK(newest, plan_node(task).name + " starts before any version that it may read");
+  parts_.graph.choose(task.node, task.step, *newest);
 }
 
 void RunLoop::resolve_inputs(TaskId task, Launched& launched) {

@@ -34,7 +34,7 @@ class RunLoop final : public TaskSource, public AttemptListener {
  public:
   struct Parts {
     const Plan& plan;
-    const StepGraph& graph;
+    StepGraph& graph;
     std::uint64_t seed;
     NodeLibrary& library;
     std::vector<std::unique_ptr<Node>>& nodes;  // by plan node; null for checkpoints
@@ -82,6 +82,7 @@ class RunLoop final : public TaskSource, public AttemptListener {
   void start_early(std::vector<Launch>& launches);
   void drop_held();
   bool has_room();
+  void choose_version(TaskId task);
   void resolve_inputs(TaskId task, Launched& launched);
   void resolve_input(TaskId task, std::size_t port, Launched& launched);
   void resolve_carried(TaskId task, Launched& launched);

@@ -2,6 +2,9 @@
 #include "runtime/engine/step_graph.h"
 
 #include <algorithm>
+#include <string>
+
+#include "runtime/contract/check.h"
 
 namespace rlflow {
 
@@ -51,10 +54,39 @@ bool StepGraph::reads_copy(NodeId node) const {
   return plan_node.replica.valid() && !plan_.replicas[plan_node.replica.index()].in_place;
 }
 
+bool StepGraph::chooses(NodeId node) const {
+  const PlanNode& plan_node = plan_.nodes[node.index()];
+  return plan_node.replica.valid() && !in_block(node) && versioned(plan_node.model) &&
+         plan_.replicas[plan_node.replica.index()].lag_at_most;
+}
+
+bool StepGraph::has_chosen(NodeId node, Step step) const {
+  const std::lock_guard lock(choices_->mutex);
+  return choices_->versions.contains({plan_.nodes[node.index()].replica, step});
+}
+
+bool StepGraph::may_choose(NodeId node, Step step, Version version) const {
+  if (!chooses(node)) return false;
+  const PlanReplica& replica = plan_.replicas[plan_.nodes[node.index()].replica.index()];
+  return version % replica.every == 0 && version >= replica_version(replica, step) && version < step;
+}
+
+void StepGraph::choose(NodeId node, Step step, Version version) {
+  RLFLOW_CHECK(may_choose(node, step, version),
+               "`" + plan_.nodes[node.index()].name + "` may not read version " + std::to_string(version));
+  const std::lock_guard lock(choices_->mutex);
+  choices_->versions[{plan_.nodes[node.index()].replica, step}] = version;
+}
+
 Version StepGraph::version_read(NodeId node, Step step) const {
   const PlanNode& plan_node = plan_.nodes[node.index()];
   if (!plan_node.model.valid() || !versioned(plan_node.model)) return 0;
   if (in_block(node)) return step;
+  if (chooses(node)) {
+    const std::lock_guard lock(choices_->mutex);
+    auto chosen = choices_->versions.find({plan_node.replica, step});
+    if (chosen != choices_->versions.end()) return chosen->second;
+  }
   if (plan_node.replica.valid()) return replica_version(plan_.replicas[plan_node.replica.index()], step);
   return step - 1;
 }

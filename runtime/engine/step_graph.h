@@ -1,8 +1,12 @@
-// Which tasks does a step have, and what must each of them wait for? Facts of the Plan alone, no state.
+// Which tasks does a step have, and what must each of them wait for? Facts of the Plan, and of a run those versions
+// that the Plan leaves open.
 #pragma once
 
 #include <compare>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -41,11 +45,18 @@ class StepGraph {
   bool versioned(ModelId model) const { return updates_[model.index()].valid(); }
   NodeId update_of(ModelId model) const { return updates_[model.index()]; }
   std::vector<ModelId> versioned_models() const;
-  // The version that a task reads (update: starts from); 0 for a model that is not versioned or no model.
+  // The version that a task reads (update: starts from); 0 for a model that is not versioned or no model. Of a task
+  // that chooses and has not yet: the oldest that it may choose.
   Version version_read(NodeId node, Step step) const;
   bool reads_copy(NodeId node) const;  // through a replica that does not share its model's weights
   // Replicas, not in place, of which some task reads a copy of exactly this version.
   std::vector<ReplicaId> copies_of(ModelId model, Version version) const;
+  // With `lag <= L` the tasks of a step that generate through a replica read one version between v(k-1-L) and v(k-1),
+  // which the first of them to start chooses. What a run has recorded is chosen before anything is asked.
+  bool chooses(NodeId node) const;
+  bool has_chosen(NodeId node, Step step) const;
+  bool may_choose(NodeId node, Step step, Version version) const;
+  void choose(NodeId node, Step step, Version version);  // one that it may
   // The oldest version of `model` that a task of step `first` or later may read.
   Version oldest_version_read(ModelId model, Step first) const;
 
@@ -61,6 +72,11 @@ class StepGraph {
   std::vector<NodeId> updates_;         // by model
   std::vector<bool> keeps_last_value_;  // by node
   Step lag_ = 0;
+  struct Choices {
+    std::mutex mutex;
+    std::map<std::pair<ReplicaId, Step>, Version> versions;
+  };
+  std::unique_ptr<Choices> choices_ = std::make_unique<Choices>();
 };
 
 }  // namespace rlflow

@@ -146,6 +146,14 @@ std::optional<ModelRead> read_of(Database& database, std::int64_t task) {
   return ModelRead{row.text_at(0), row.int_at(1)};
 }
 
+std::vector<std::pair<Step, Version>> versions_read(Database& database, const std::string& node) {
+  std::vector<std::pair<Step, Version>> versions;
+  Statement rows =
+      database.query("SELECT t.step,r.version FROM tasks AS t JOIN reads AS r ON r.task=t.id WHERE t.node=?1", node);
+  while (rows.step()) versions.emplace_back(rows.int_at(0), rows.int_at(1));
+  return versions;
+}
+
 std::map<std::string, std::string> decisions_of(Database& database, std::int64_t task) {
   std::map<std::string, std::string> decisions;
   Statement rows = database.query("SELECT name,value FROM decisions WHERE task=?1", task);

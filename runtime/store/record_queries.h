@@ -45,6 +45,8 @@ std::vector<RecordedDigest> outputs_of(Database& database, std::int64_t task);  
 bool collected(Database& database, const Digest& digest);  // condemned or gone: nobody may rely on its file
 std::vector<Edge> edges_of(Database& database, std::int64_t task);
 std::optional<ModelRead> read_of(Database& database, std::int64_t task);
+// What the tasks of a node have read of their model, by step.
+std::vector<std::pair<Step, Version>> versions_read(Database& database, const std::string& node);
 std::map<std::string, std::string> decisions_of(Database& database, std::int64_t task);
 
 std::optional<Version> head_of(Database& database, const std::string& model);

@@ -122,6 +122,7 @@ TEST(Signatures, AgreeWithTheNodeKinds) {
   for (const NodeKind& kind : node_kinds()) {
     EXPECT_TRUE(made.insert(std::string(kind.signature)).second) << kind.signature << " stands twice";
   }
+  EXPECT_EQ(made.erase("refill"), 1u);  // no program can name it: the compiler writes it where a filter refills
   EXPECT_EQ(executable, made);
 }
 
