@@ -28,20 +28,9 @@ bool repeats(const NodeSignature& signature) {
 
 void check_chain(const CheckInput& input, NodeId id, Diagnostics& diagnostics) {
   const FlowNode& filter = input.pipeline.node(id);
-  const FlowNode* take = nullptr;
   for (NodeId ancestor : ancestors(input.pipeline, id)) {
     const FlowNode& node = input.pipeline.node(ancestor);
-    if (!is_live(node)) continue;
-    const bool reads = node.data.valid() && node.constants.count("count") > 0;
-    if (reads && take != nullptr) {
-      diagnostics.error("E0326", refill_span(filter), "`refill` samples again from one `take`, and here are two")
-          .at(take->callee_span, "the first")
-          .at(node.callee_span, "the second")
-          .help("filter the responses to each before they meet, or leave `refill` out");
-      return;
-    }
-    if (reads) take = &node;
-    if (repeats(*node.signature)) continue;
+    if (!is_live(node) || repeats(*node.signature)) continue;
     diagnostics.error("E0326", refill_span(filter), "`refill` cannot run `" + node.op + "` again")
         .at(node.callee_span, "its result reaches the filter")
         .note("a round repeats what makes prompts, responses and rewards: take, rollout, score, combine")

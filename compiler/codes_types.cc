@@ -112,9 +112,15 @@ std::span<const CodeInfo> type_codes() {
       {"E0326", "", "`refill` cannot run `OP` again",
        "A filter with `refill` samples again for the prompt groups that it dropped: take, rollout, score and combine "
        "are "
-       "repeated. What else stands between them cannot be, and there is one take.",
-       R"(traj, kept = filter(all, adv) { drop = uniform_groups, refill = 2 })",
-       R"(traj, kept = filter(all, r) { drop = uniform_groups, refill = 2 })"},
+       "repeated. What else stands between them cannot be.",
+       R"(old = logprob(policy, traj))"
+       "\n"
+       R"(dense, spent = kl_penalty(r, old, old, coef=prev(spent, init=0.1)))"
+       "\n"
+       R"(both = combine(r, dense))"
+       "\n"
+       R"(some, kept = filter(traj, both) { drop = uniform_groups, refill = 2 })",
+       R"(some, kept = filter(traj, r) { drop = uniform_groups, refill = 2 })"},
   };
   return kCodes;
 }

@@ -68,9 +68,9 @@ PlanNode missing_node(const PlanNode& filter, std::int32_t round, std::int64_t w
 
 void unroll(Plan& plan, NodeId filter, std::int64_t rounds) {
   const std::set<NodeId> chain = chain_of(plan, filter);
-  const auto take = std::find_if(chain.begin(), chain.end(),
-                                 [&](NodeId id) { return cursor_port(plan.nodes[id.index()]) >= 0; });
-  RLFLOW_CHECK(take != chain.end(), "a refill without a take");
+  const auto take =
+      std::find_if(chain.begin(), chain.end(), [&](NodeId id) { return cursor_port(plan.nodes[id.index()]) >= 0; });
+  RLFLOW_CHECK(take != chain.end(), plan.nodes[filter.index()].name);
   const std::int32_t cursor = cursor_port(plan.nodes[take->index()]);
   const std::int64_t wanted = int_at(plan.nodes[take->index()].constants, "count");
   const PlanInput first_traj = plan.nodes[filter.index()].inputs[kTrajectory];

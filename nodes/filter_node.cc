@@ -124,7 +124,8 @@ class FilterNode final : public Node {
       result.metrics.push_back({"rounds", static_cast<double>(rounds)});
       result.metrics.push_back({"missing", static_cast<double>(missing)});
       if (missing > 0) {
-        result.warnings.push_back("`" + name_ + "`: after all of its refills some step has fewer groups than were taken; " +
+        result.warnings.push_back("`" + name_ +
+                                  "`: after all of its refills some step has fewer groups than were taken; " +
                                   "the metric `" + name_ + ".missing` says how many. More rounds: `refill`");
       }
     }

@@ -18,7 +18,8 @@ struct Round {
 
 // `prompts` prompts named from `first` on, two responses each of one token, which is the number of the response. Those
 // of `cut` have no end.
-Round round_of(std::int32_t first, std::int32_t prompts, std::vector<float> rewards, std::vector<std::size_t> cut = {}) {
+Round round_of(std::int32_t first, std::int32_t prompts, std::vector<float> rewards,
+               std::vector<std::size_t> cut = {}) {
   auto batch = std::make_shared<BatchDescriptor>();
   auto texts = std::make_shared<Prompts>();
   auto traj = std::make_shared<Rollouts>();
@@ -96,7 +97,8 @@ TEST(Filter, ResponsesWithoutAnEndAreDroppedOneByOne) {
 }
 
 TEST(Filter, RoundsBecomeOneBatchWithPromptsNumberedThrough) {
-  const std::vector<Round> rounds = {round_of(0, 3, {1, 1, 0, 1, 0, 0}), round_of(3, 2, {1, 1, 1, 0}), round_of(5, 1, {0, 1})};
+  const std::vector<Round> rounds = {round_of(0, 3, {1, 1, 0, 1, 0, 0}), round_of(3, 2, {1, 1, 1, 0}),
+                                     round_of(5, 1, {0, 1})};
   const TaskResult result = filtered(rounds, "uniform_groups", 3);
   const auto& traj = dynamic_cast<const Rollouts&>(*result.outputs[0]);
   EXPECT_THAT(traj.batch->group, ElementsAre(1, 1, 4, 4, 5, 5));

@@ -41,8 +41,7 @@ Plan plan_with(Step steps, std::int64_t every = 1) {
 std::vector<Version> versions_of(const std::filesystem::path& dir, Step steps) {
   RunReader reader(dir);
   std::vector<Version> versions;
-  for (Step step = 1; step <= steps; ++step)
-    versions.push_back(reader.history("traj", step, 0).value().version);
+  for (Step step = 1; step <= steps; ++step) versions.push_back(reader.history("traj", step, 0).value().version);
   return versions;
 }
 
