@@ -39,14 +39,21 @@ void check_chain(const CheckInput& input, NodeId id, Diagnostics& diagnostics) {
   }
 }
 
+// Whether an edge of this step brings what the filter lets through.
+bool comes_from(const Pipeline& pipeline, const NodeInput& input, NodeId filter) {
+  return input.from == NodeInput::From::edge &&
+         (input.node == filter || ancestors(pipeline, input.node).contains(filter));
+}
+
 // A baseline has one greedy response to each prompt of the first round and none to those of the others.
 void check_baselines(const CheckInput& input, NodeId id, Diagnostics& diagnostics) {
   const FlowNode& filter = input.pipeline.node(id);
   for (const FlowNode& node : input.pipeline.nodes) {
     const NodeInput* baseline = is_live(node) ? input_named(node, "baseline") : nullptr;
     if (baseline == nullptr || baseline->from != NodeInput::From::edge) continue;
+    if (comes_from(input.pipeline, *baseline, id)) continue;
     for (const NodeInput& other : node.inputs) {
-      if (other.from != NodeInput::From::edge || other.node != id) continue;
+      if (!comes_from(input.pipeline, other, id)) continue;
       diagnostics.error("E0326", refill_span(filter), "`refill` brings prompts that `baseline` has no response to")
           .at(baseline->span, "of the prompts taken first")
           .help("make the baseline of what is kept, or leave `refill` out");

@@ -111,8 +111,7 @@ std::span<const CodeInfo> type_codes() {
        R"(adv : adv[B] = advantage(r) { estimator = rloo })"},
       {"E0326", "", "`refill` cannot run `OP` again",
        "A filter with `refill` samples again for the prompt groups that it dropped: take, rollout, score and combine "
-       "are "
-       "repeated. What else stands between them cannot be.",
+       "run again. What else stands between them cannot.",
        R"(old = logprob(policy, traj))"
        "\n"
        R"(dense, spent = kl_penalty(r, old, old, coef=prev(spent, init=0.1)))"

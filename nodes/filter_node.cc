@@ -125,8 +125,8 @@ class FilterNode final : public Node {
       result.metrics.push_back({"missing", static_cast<double>(missing)});
       if (missing > 0) {
         result.warnings.push_back("`" + name_ +
-                                  "`: after all of its refills some step has fewer groups than were taken; " +
-                                  "the metric `" + name_ + ".missing` says how many. More rounds: `refill`");
+                                  "`: in some steps groups are still missing after the last refill (metric `" + name_ +
+                                  ".missing`); a higher `refill` samples more");
       }
     }
     result.outputs = std::move(joined).outputs();

@@ -170,7 +170,9 @@ std::vector<std::string> live_lines(const RunView& view, const Terminal& termina
   lines.push_back(curve_text("reward", view.reward, unicode) + curve_text("accuracy", view.accuracy, unicode) +
                   curve_text("length", view.length, unicode));
   std::string nodes;
-  for (const NodeView& node : view.nodes) nodes += node_text(node, unicode) + "  ";
+  for (const NodeView& node : view.nodes) {
+    if (node.round == 0 || node.state == NodeView::State::running) nodes += node_text(node, unicode) + "  ";
+  }
   lines.push_back(nodes);
   if (view.sample) lines.push_back("sample  " + sample_text(*view.sample, unicode));
   if (!view.warnings.empty()) {

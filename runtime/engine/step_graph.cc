@@ -56,7 +56,7 @@ bool StepGraph::reads_copy(NodeId node) const {
 
 bool StepGraph::chooses(NodeId node) const {
   const PlanNode& plan_node = plan_.nodes[node.index()];
-  return plan_node.replica.valid() && !in_block(node) && versioned(plan_node.model) &&
+  return reads_copy(node) && !in_block(node) && versioned(plan_node.model) &&
          plan_.replicas[plan_node.replica.index()].lag_at_most;
 }
 

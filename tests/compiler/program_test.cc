@@ -45,6 +45,46 @@ TEST(Programs, WhatWhenTakesAwayIsNotInThePlan) {
   EXPECT_EQ(on.plan->overrides, std::vector<std::string>{"kl=0.1"});
 }
 
+std::string inputs_text(const Plan& plan, const PlanNode& node) {
+  std::string text;
+  for (const PlanInput& input : node.inputs) {
+    if (!input.node.valid()) continue;
+    text += (text.empty() ? "" : ", ") + std::string(input.previous_step ? "prev " : "") +
+            plan.nodes[input.node.index()].name + "#" + std::to_string(input.port);
+  }
+  return text;
+}
+
+// A round asks for what is missing, goes on in the data where the round before stopped, and reaches the filter.
+TEST(Programs, ARefillIsWrittenOutRoundByRound) {
+  Compilation result =
+      compile_text(read_file(fs::path(RLFLOW_SOURCE_DIR) / "pipelines/dapo.rlflow"), {"traj.refill=2"});
+  ASSERT_TRUE(result.plan) << render_all(result.analysis.diagnostics, result.analysis.sources);
+  const Plan& plan = *result.plan;
+  std::vector<std::string> nodes;
+  for (const PlanNode& node : plan.nodes) {
+    if (!node.schedule)
+      nodes.push_back(node.name + " " + std::to_string(node.round) + " (" + inputs_text(plan, node) + ")");
+  }
+  EXPECT_THAT(
+      nodes, ElementsAre("batch 0 (prev batch.2#1)", "all 0 (batch#0)", "right 0 (all#0)", "traj.missing.1 1 (right#0)",
+                         "batch.1 1 (batch#1, traj.missing.1#0)", "all.1 1 (batch.1#0)", "right.1 1 (all.1#0)",
+                         "traj.missing.2 2 (right#0, right.1#0)", "batch.2 2 (batch.1#1, traj.missing.2#0)",
+                         "all.2 2 (batch.2#0)", "right.2 2 (all.2#0)",
+                         "traj 0 (all#0, right#0, all.1#0, right.1#0, all.2#0, right.2#0)", "r2 0 (traj#0)",
+                         "r 0 (traj#1, r2#0)", "adv 0 (r#0)", "step 0 (traj#0, adv#0)"));
+  EXPECT_EQ(plan.nodes[5].replica, plan.nodes[1].replica);
+  EXPECT_EQ(plan.nodes[5].settings, plan.nodes[1].settings);
+}
+
+TEST(Programs, WithoutRefillAFilterIsOneNode) {
+  Compilation result =
+      compile_text(read_file(fs::path(RLFLOW_SOURCE_DIR) / "pipelines/dapo.rlflow"), {"traj.refill=0"});
+  ASSERT_TRUE(result.plan);
+  EXPECT_EQ(result.plan->nodes.size(), 10u);
+  EXPECT_EQ(inputs_text(*result.plan, result.plan->nodes[3]), "all#0, right#0");
+}
+
 TEST(Programs, EdgesGoForward) {
   Compilation result = compile_text(tiny_grpo(), {"kl=0.1"});
   ASSERT_TRUE(result.plan);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "nodes/model/backend.h"
+
 namespace rlflow {
 namespace {
 
@@ -87,6 +89,35 @@ TEST(RunLibrary, RefusesWhatItHasNoCodeFor) {
   plan.groups[0].device = DeviceKind::gpu;
   EXPECT_EQ(refusal([&] { library->enter_group(plan.groups[0]); }),
             "group `here`: this build has no GPU backend; use a group on the cpu, or build with ./dev build --cuda");
+#endif
+}
+
+// A replica on another device goes through host memory; between devices of one kind that is a copy like any other.
+TEST(RunLibrary, ACopyForAnotherDeviceHasTheWeights) {
+  const auto library = make_run_library();
+  const Plan plan = tiny_plan();
+  const auto model = library->make_model(plan, ModelId(0), {1});
+  const auto& trained = dynamic_cast<const LanguageModel&>(*model);
+  const auto folder = std::filesystem::path(RLFLOW_SOURCE_DIR) / "models/tiny";
+  const auto copy = copy_to(trained, folder, {}, {});
+  EXPECT_EQ(copy->weights_digest(), model->weights_digest());
+  EXPECT_EQ(copy->parts(), std::vector<std::string>{"parameters"});
+  ModelForm rounded(Head::lm, Dtype::bf16);
+  EXPECT_EQ(copy_to(trained, folder, {}, rounded)->weights_digest(),
+            dynamic_cast<LanguageModel&>(*model->copy_for_replica("bf16")).weights_digest());
+  ModelForm adapted;
+  adapted.lora = LoraSettings{};
+  EXPECT_EQ(refusal([&] { copy_to(trained, folder, {}, adapted); }),
+            "a model with `lora` and its replica stand on one kind of device; give both the same group");
+}
+
+TEST(RunLibrary, SaysWhatThisBuildCanUse) {
+  const Cluster machine = usable_machine();
+  EXPECT_GE(machine.cpu_threads, 1);
+  EXPECT_GT(machine.memory_bytes, 0u);
+#ifndef RLFLOW_CUDA
+  EXPECT_TRUE(machine.gpus.empty());
+  EXPECT_EQ(machine.name, "this build, made without `--cuda`,");  // "… has no GPU"
 #endif
 }
 
